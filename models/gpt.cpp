@@ -18,6 +18,7 @@ class Maker {
   Maker(const GptSize& size, const ModelOptions& options)
       : features_(size.heads * scaled_width(size.features / size.heads, options.width)),
         heads_(size.heads),
+        dropout_(options.dropout),
         residual_deviation_(kDeviation / std::sqrt(2.0 * static_cast<double>(size.blocks))) {}
 
   std::int64_t features() const { return features_; }
@@ -33,6 +34,7 @@ class Maker {
     parts.up = linear(name + ".mlp.up", features_, hidden);
     parts.down = linear(name + ".mlp.down", hidden, features_, residual_deviation_);
     parts.heads = heads_;
+    parts.dropout = dropout_;
     return std::make_unique<TransformerBlock>(name, std::move(parts));
   }
 
@@ -45,6 +47,7 @@ class Maker {
 
   std::int64_t features_;
   std::int64_t heads_;
+  double dropout_;
   double residual_deviation_;
 };
 
@@ -55,7 +58,12 @@ Model make_gpt(const std::string& name, const GptSize& size, const ModelOptions&
   Model model{name, {}};
   const InitialValues initial = InitialValues::normal(kDeviation);
   model.layers.push_back(std::make_unique<TokenEmbeddingLayer>(
-      "embedding", TokenEmbeddingOptions{vocabulary, size.longest_sequence, d}, initial));
+      "embedding",
+      TokenEmbeddingOptions{.vocabulary = vocabulary,
+                            .longest_sequence = size.longest_sequence,
+                            .features = d,
+                            .dropout = options.dropout},
+      initial));
   for (std::int64_t index = 0; index < size.blocks; ++index) {
     model.layers.push_back(maker.block("blocks." + std::to_string(index)));
   }
@@ -78,7 +86,8 @@ ModelEntry gpt_entry(const std::string& name, const std::string& summary, const 
       .layers = size.blocks + 3,
       .longest_sequence = size.longest_sequence,
       .sharded_sizes = {{"heads", size.heads}, {"vocabulary", size.vocabulary}},
-      .family = "gpt"};
+      .family = "gpt",
+      .has_dropout = true};
 }
 
 }  // namespace stratagem::models

@@ -19,7 +19,8 @@ struct GptSize {
 
 /// Width multiplies the features of a head; the number of heads stays. Initial values are GPT-2's:
 /// normal with standard deviation 0.02, divided, for the layers before a residual sum, by the root
-/// of their number.
+/// of their number. Dropout follows the embedding, the projection of attention and the MLP, as in
+/// GPT-2; GPT-2's dropout of attention probabilities is left out.
 ModelEntry gpt_entry(const std::string& name, const std::string& summary, const GptSize& size);
 
 }  // namespace stratagem::models

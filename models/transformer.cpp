@@ -8,13 +8,16 @@
 #include <utility>
 
 #include "models/cpu_kernels/attention.h"
+#include "models/cpu_kernels/dropout.h"
 #include "models/cpu_kernels/functions.h"
 
 namespace stratagem::models {
 
 TokenEmbeddingLayer::TokenEmbeddingLayer(std::string name, const TokenEmbeddingOptions& options,
                                          const InitialValues& initial)
-    : Layer(std::move(name)), longest_sequence_(options.longest_sequence) {
+    : Layer(std::move(name)),
+      longest_sequence_(options.longest_sequence),
+      dropout_(options.dropout) {
   token_ = register_parameter("token.weight", {options.vocabulary, options.features}, initial);
   if (!options.has_positions) return;
   position_ =
@@ -22,9 +25,11 @@ TokenEmbeddingLayer::TokenEmbeddingLayer(std::string name, const TokenEmbeddingO
 }
 
 at::Tensor TokenEmbeddingLayer::forward(const at::Tensor& input) {
-  if (!position_.defined()) return models::embedding(token_, input);
-  const at::Tensor positions = at::arange(input.size(1), input.options());
-  return models::embedding(token_, input).add_(models::embedding(position_, positions));
+  at::Tensor sum = models::embedding(token_, input);
+  if (position_.defined()) {
+    sum.add_(models::embedding(position_, at::arange(input.size(1), input.options())));
+  }
+  return placed_dropout(sum, training() ? dropout_ : 0, name());
 }
 
 Shape TokenEmbeddingLayer::output_shape(const Shape& input) const {
@@ -66,9 +71,14 @@ at::Tensor TransformerBlock::forward(const at::Tensor& input) {
   };
   const auto gelu = [](const at::Tensor& x) { return at::gelu(x); };
   const at::Tensor qkv = remade(*parts_.qkv, function_of(*parts_.norm1), input);
-  const at::Tensor middle = input + remade(*parts_.projection, attention, qkv);
+  const at::Tensor middle =
+      input + dropped(remade(*parts_.projection, attention, qkv), *parts_.projection);
   const at::Tensor hidden = remade(*parts_.up, function_of(*parts_.norm2), middle);
-  return middle + remade(*parts_.down, gelu, hidden);
+  return middle + dropped(remade(*parts_.down, gelu, hidden), *parts_.down);
+}
+
+at::Tensor TransformerBlock::dropped(const at::Tensor& x, const Layer& part) const {
+  return placed_dropout(x, training() ? parts_.dropout : 0, part.name());
 }
 
 TensorFunction function_of(Layer& layer) {

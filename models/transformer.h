@@ -13,6 +13,7 @@ struct TokenEmbeddingOptions {
   std::int64_t longest_sequence = 0;
   std::int64_t features = 0;
   bool has_positions = true;  // adds a row for each position
+  double dropout = 0;         // the rate, for the sum
 };
 
 /// Maps token ids [n, sequence] (int64) to token row, plus position row if positions have rows:
@@ -28,9 +29,11 @@ class TokenEmbeddingLayer : public Layer {
   /// Undefined without positions.
   const at::Tensor& position() const { return position_; }
   std::int64_t longest_sequence() const { return longest_sequence_; }
+  double dropout() const { return dropout_; }
 
  private:
   std::int64_t longest_sequence_;
+  double dropout_;
   at::Tensor token_;
   at::Tensor position_;
 };
@@ -57,8 +60,9 @@ at::Tensor remade(Layer& layer, const TensorFunction& make, const at::Tensor& fr
 /// the model.
 LayerFlops attention_flops(const Shape& mixed);
 
-/// Computes x + projection(attention(qkv(norm1(x)))), then x + down(gelu(up(norm2(x)))). Attention
-/// is causal. `qkv` gives query, key and value in a row, each of `heads` heads.
+/// Computes x + dropout(projection(attention(qkv(norm1(x))))), then x + dropout(down(gelu(up(
+/// norm2(x))))). Attention is causal. `qkv` gives query, key and value in a row, each of `heads`
+/// heads.
 class TransformerBlock : public Layer {
  public:
   struct Parts {
@@ -69,6 +73,7 @@ class TransformerBlock : public Layer {
     std::unique_ptr<Layer> up;
     std::unique_ptr<Layer> down;
     std::int64_t heads = 1;
+    double dropout = 0;  // the rate
   };
 
   TransformerBlock(std::string name, Parts parts);
@@ -82,6 +87,8 @@ class TransformerBlock : public Layer {
   std::int64_t heads() const { return parts_.heads; }
 
  private:
+  at::Tensor dropped(const at::Tensor& x, const Layer& part) const;
+
   Parts parts_;
 };
 

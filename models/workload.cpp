@@ -41,7 +41,8 @@ void require_tokens(const ModelEntry& entry, const WorkloadOptions& options,
 void require_targets(const WorkloadOptions& options, std::int64_t classes) {
   if (options.loss != Loss::cross_entropy) return;
   if (options.targets == Targets::real) {
-    throw std::invalid_argument("targets real: cross_entropy needs class targets; use loss mse");
+    throw std::invalid_argument(
+        "--targets real: --loss cross_entropy needs class targets; use --loss mse");
   }
   if (classes == 1) {
     throw std::invalid_argument("loss cross_entropy: is always 0 with one class; use mse");
@@ -69,7 +70,7 @@ bool Batch::is_same(const Batch& other) const {
 }
 
 Batch Batch::slice(std::int64_t start, std::int64_t count) const {
-  return {inputs.narrow(0, start, count), targets.narrow(0, start, count)};
+  return {inputs.narrow(0, start, count), targets.narrow(0, start, count), number};
 }
 
 Workload::Workload(const WorkloadOptions& options)
@@ -128,7 +129,8 @@ Model Workload::make_meta_model() const {
   Model model = entry_->make({.width = options_.width,
                               .classes = options_.classes,
                               .features = options_.features,
-                              .bias = options_.bias});
+                              .bias = options_.bias,
+                              .dropout = options_.dropout});
   for (const auto& layer : model.layers) layer->to(at::kCPU, master_dtype(), options_.format);
   return model;
 }
@@ -145,6 +147,7 @@ Model Workload::make_model() const {
 }
 
 Batch Workload::make_batch(std::uint64_t index) const {
+  const auto number = static_cast<std::int64_t>(index);
   at::Generator generator =
       at::detail::createCPUGenerator(scrambled(scrambled(options_.seed) + index));
   if (entry_->input_kind == InputKind::tokens) {
@@ -155,7 +158,7 @@ Batch Workload::make_batch(std::uint64_t index) const {
             ? text_tokens(first, options_.batch, length, classes(), options_.seed)
             : random_tokens(options_.batch, length, classes(), generator);
     return {drawn.narrow(1, 0, sequence_length()).contiguous(),
-            drawn.narrow(1, 1, sequence_length()).contiguous()};
+            drawn.narrow(1, 1, sequence_length()).contiguous(), number};
   }
   at::Tensor inputs = at::empty(input_shape(options_.batch)).normal_(0, 1, generator);
   const auto format =

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "models/cpu_kernels/dropout.h"
 #include "models/loss.h"
 #include "models/model.h"
 #include "models/optimizer.h"
@@ -48,13 +49,15 @@ struct WorkloadOptions {
   std::int64_t classes = 0;   // 0: the model's default
   std::int64_t features = 0;  // for a model that takes sizes; 0: its default
   bool bias = true;           // for a model that takes sizes
+  double dropout = 0;         // for a model with dropout: the rate
   Targets targets = Targets::classes;
 };
 
 struct Batch {
-  at::Tensor inputs;   // [n, 3, size, size], [n, features] or token ids [n, sequence]
-  at::Tensor targets;  // in the loss's form: real or one-hot [n, classes], or indices [n], or
-                       // for tokens [n, sequence] (int64)
+  at::Tensor inputs;        // [n, 3, size, size], [n, features] or token ids [n, sequence]
+  at::Tensor targets;       // in the loss's form: real or one-hot [n, classes], or indices [n], or
+                            // for tokens [n, sequence] (int64)
+  std::int64_t number = 0;  // in the training; masks of dropout depend on it
 
   std::int64_t size() const { return inputs.size(0); }
 
@@ -107,6 +110,11 @@ class Workload {
   /// Makes batch number `index` in host memory: standard normal inputs and uniform labels, or
   /// tokens and the tokens after them.
   Batch make_batch(std::uint64_t index) const;
+
+  /// Returns the place of `batch`'s samples from `first` on.
+  SamplePlace place_of(const Batch& batch, std::int64_t first) const {
+    return {.seed = options_.seed, .batch = batch.number, .first_sample = first};
+  }
 
   Optimizer make_optimizer(std::vector<NamedTensor> parameters) const;
 

@@ -9,7 +9,7 @@ using nlohmann::json;
 std::string kind_of(const json& value) {
   switch (value.type()) {
     case json::value_t::null:
-      return "nothing";
+      return "null";
     case json::value_t::object:
       return "an object";
     case json::value_t::array:

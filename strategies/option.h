@@ -25,6 +25,7 @@ enum class When {
   model_has_tokens,
   model_has_labels,
   model_takes_sizes,
+  model_has_dropout,
   on_cpu,
   own_layers_on_cpu,  // not those of a model's file
   on_cuda,

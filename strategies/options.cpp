@@ -31,13 +31,13 @@ Table of_cuts() {
        &StrategyOptions::virtual_stages},
       {{.name = "pass_times",
         .used_when = When::schedule_is_searched,
-        .meaning = "times of forward, input-gradient and weight-gradient passes and of a "
-                   "transfer, in any unit, for which the schedule is searched"},
+        .meaning = "times for which the schedule is searched, in any unit: forward + input "
+                   "gradient + weight gradient + transfer"},
        &StrategyOptions::pass_times},
       {{.name = "live_micro_batches",
         .used_when = When::schedule_is_searched,
-        .meaning = "number of micro-batches whose activations a device may hold; 0: twice the "
-                   "devices",
+        .meaning = "largest number of micro-batches whose activations a device holds; 0: twice the "
+                   "number of devices",
         .bounds = {0, most_live_micro_batches},
         .row_name_key = "live"},
        &StrategyOptions::live_micro_batches},
@@ -51,17 +51,16 @@ Table of_cuts() {
        &StrategyOptions::partition},
       {{.name = "accumulation_steps",
         .used_when = When::cut_by_count,
-        .meaning = "number of micro-batches whose gradients are summed before the update; in a "
-                   "pipeline, instead of --split-size",
+        .meaning = "number of micro-batches whose gradients are summed before the update; for a "
+                   "pipeline, give it or --split-size",
         .bounds = positive_count,
         .row_name_key = "accumulation"},
        &StrategyOptions::accumulation_steps},
       {{.name = "recompute",
         .used_when = When::strategy_says,
-        .meaning = "activations to recompute in the backward pass instead of keeping them: "
-                   "none, selective (the inputs of a block's linear layers, which norms, attention "
-                   "and activation functions make), full (all but the input of each group of "
-                   "layers)"},
+        .meaning = "activations that the backward pass recomputes: none, selective (outputs of "
+                   "norms, attention and activation functions that a block's linear layers take), "
+                   "full (all but the input of each group of layers)"},
        &StrategyOptions::recompute}};
 }
 
@@ -76,7 +75,8 @@ Table of_replicas() {
           {{.name = "overlap",
             .flag = "--no-overlap",
             .used_when = When::several_replicas,
-            .meaning = "all-reduce once after the backward pass instead of overlapping",
+            .meaning = "all-reduce the gradients once after the backward pass; otherwise buckets "
+                       "are all-reduced during it",
             .is_switch = true},
            &StrategyOptions::overlap},
           {{.name = "compression",
@@ -91,8 +91,8 @@ Table of_shards() {
   return {
       {{.name = "shard",
         .used_when = When::replicas,
-        .meaning = "state that is sharded over replicas: none, optimizer, gradients (and "
-                   "optimizer), parameters (and both)"},
+        .meaning = "state that is sharded over replicas: none, optimizer, gradients (with the "
+                   "optimizer), parameters (with gradients and optimizer)"},
        &StrategyOptions::shard},
       {{.name = "shard_group_mb",
         .used_when = When::state_sharded,
@@ -119,14 +119,14 @@ Table of_shards() {
       {{.name = "reduce_dtype",
         .used_when = When::halves_are_summed,
         .meaning = "format in which half-precision gradients are summed over ranks: float32, same "
-                   "(theirs)",
+                   "(the gradients' own)",
         .of_work = true},
        &StrategyOptions::reduce_dtype},
       {{.name = "replicas_of_shards",
         .used_when = When::state_sharded,
         .meaning =
-            "number of groups of neighbouring replicas; each group holds the whole state, sharded "
-            "over its replicas (HSDP)",
+            "number of groups of hybrid sharding (HSDP); a group is neighbouring replicas, which "
+            "shard the whole state among themselves",
         .bounds = {1, runtime::most_devices}},
        &StrategyOptions::replicas_of_shards}};
 }
@@ -171,8 +171,8 @@ Table of_sharded_layers() {
       {{.name = "async",
         .flag = "--no-async",
         .used_when = When::sharded_layers,
-        .meaning = "do not overlap the all-reduce of input gradients with the computation of "
-                   "weight gradients",
+        .meaning = "in sharded layers, do not overlap the all-reduce of input gradients with the "
+                   "computation of weight gradients",
         .is_switch = true},
        &StrategyOptions::async_reduce},
       {{.name = "keep_gathered",

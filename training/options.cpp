@@ -30,7 +30,7 @@ auto look_up(const auto& choices, const char* option, const std::string& name) {
     if (choice == name) return value;
   }
   throw std::invalid_argument(std::string(option) + ": " +
-                              models::unknown_name("choice", name, names_of(choices)));
+                              models::unknown_name("value", name, names_of(choices)));
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ std::vector<Option> device_options() {
         .bounds = {1, most_devices}},
        &Config::devices},
       {{.name = "device_ids",
-        .meaning = "indices of the devices, joined by +; a device that is named twice is shared",
+        .meaning = "indices of the devices, joined by +; a repeated index, as in 0+0, shares the "
+                   "device",
         .bounds = zero_or_more},
        &Config::device_ids},
       {{.name = "cores_per_device",
@@ -48,7 +49,8 @@ std::vector<Option> device_options() {
        &Config::ranks},
       {{.name = "mesh",
         .used_when = When::strategy_says,
-        .meaning = "mesh of the devices, such as data=2/pipeline=2; auto: the strategy's default"},
+        .meaning = "sizes of the mesh's dimensions data, pipeline and tensor, such as "
+                   "data=2/pipeline=2; auto: the strategy's default"},
        &Config::mesh},
       {{.name = "backend",
         .used_when = When::between_ranks,
@@ -59,8 +61,8 @@ std::vector<Option> device_options() {
         .meaning = "network interface between ranks; auto: GLOO_SOCKET_IFNAME, else loopback"},
        &Config::interface},
       {{.name = "timeout",
-        .meaning = "time limit of each action, of each wait for another rank and of the wait for "
-                   "cores that another run uses",
+        .meaning = "time limit of an action, of a wait for another rank, and of the wait for cores "
+                   "that another run uses",
         .unit = "seconds",
         .bounds = {.low = 0, .high = 1e9, .low_excluded = true},
         .in_row_name = false,
@@ -121,6 +123,13 @@ std::vector<Option> work_options() {
             .is_switch = true,
             .at_resume = AtResume::must_match},
            &Config::bias},
+          {{.name = "dropout",
+            .used_when = When::model_has_dropout,
+            .meaning = "dropout rate after the embedding and before each residual sum; every "
+                       "strategy has the same masks",
+            .bounds = {.low = 0, .high = 0.99},
+            .at_resume = AtResume::must_match},
+           &Config::dropout},
           {{.name = "targets",
             .used_when = When::model_has_labels,
             .meaning = "target type: class (indices), real (numbers, for --loss mse)",
@@ -157,9 +166,8 @@ std::vector<Option> numerics_options() {
        &Config::loss_scale},
       {{.name = "loss_scale_hysteresis",
         .used_when = When::scaled_dynamically,
-        .meaning =
-            "halve the dynamic loss scale at the N-th overflow since it last doubled, and at each "
-            "later one",
+        .meaning = "number of overflows after which the dynamic loss scale is halved; each further "
+                   "overflow halves it again, and a doubling restarts the count",
         .bounds = positive_count,
         .at_resume = AtResume::must_match},
        &Config::loss_scale_hysteresis},
@@ -191,7 +199,7 @@ std::vector<Option> training_options() {
   return {
       {{.name = "loss",
         .used_when = When::model_has_labels,
-        .meaning = "loss function; mse compares with one-hot labels"},
+        .meaning = "loss function: cross_entropy, mse (class targets become one-hot)"},
        &Config::loss},
       {{.name = "optimizer", .meaning = "optimizer"}, &Config::optimizer},
       {{.name = "learning_rate", .meaning = "learning rate", .bounds = zero_or_more},
@@ -218,8 +226,9 @@ std::vector<Option> measurement_options() {
             .in_row_name = false},
            &Config::steps},
           {{.name = "repetitions",
-            .meaning = "number of launches of each row; 0: the fewest with which all pairs of rows "
-                       "can differ significantly (4 for two rows, 6 for seven, 7 for thirteen)",
+            .meaning = "number of launches of each row; 0: the fewest that can show a significant "
+                       "difference for every pair of rows (4 for two rows, 6 for seven, 7 for "
+                       "thirteen)",
             .bounds = {0, 100'000},
             .in_row_name = false,
             .of_run = true},
@@ -249,8 +258,8 @@ std::vector<Option> measurement_options() {
            &Config::inputs},
           {{.name = "straggler",
             .used_when = When::between_ranks,
-            .meaning =
-                "RANK:MS: delay this rank by MS milliseconds in each step; these rows are marked"},
+            .meaning = "a rank and its delay in each step, in milliseconds, such as 1:50; these "
+                       "rows are marked"},
            &Config::straggler},
           {{.name = "plugin",
             .meaning = "plug-ins of the processes that run the row",
@@ -265,20 +274,21 @@ std::vector<Option> measurement_options() {
            &Config::verify},
           {{.name = "predict",
             .flag = "--no-predict",
-            .meaning = "skip calibration and step-time prediction",
+            .meaning = "skip the step-time prediction and the calibration of stages and links",
             .is_switch = true,
             .in_row_name = false},
            &Config::predict},
           {{.name = "recalibrate",
             .flag = "--recalibrate",
-            .meaning = "ignore cached calibrations and measure devices, stages and links again",
+            .meaning = "measure devices, stages and links again instead of using cached "
+                       "calibrations",
             .is_switch = true,
             .in_row_name = false,
             .of_run = true},
            &Config::recalibrate},
           {{.name = "repeat_disturbed",
             .flag = "--no-repeat-disturbed",
-            .meaning = "do not repeat disturbed launches",
+            .meaning = "do not repeat launches that other programs disturbed",
             .is_switch = true,
             .in_row_name = false,
             .of_run = true},

@@ -43,6 +43,7 @@ struct Config : strategies::StrategyOptions {
   std::int64_t features = 0;                 // for models that take sizes; 0: the model's own
   std::int64_t outputs = 0;                  // for models that take sizes; 0: the model's own
   bool bias = true;                          // for models that take sizes
+  double dropout = 0;                        // for models with dropout: the rate
   Choice<"class", "real"> targets = "class";
 
   // numerics

@@ -54,8 +54,10 @@ std::vector<std::string> one_or_several(const json& value, const std::string& wh
   std::vector<std::string> paths;
   if (value.is_string()) {
     convert(value, where, paths.emplace_back());
-  } else {
+  } else if (value.is_array()) {
     convert(value, where, paths);
+  } else {
+    reports::json_fields::wrong_type(where, "a string or a list of strings", value);
   }
   return paths;
 }

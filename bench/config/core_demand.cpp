@@ -1,6 +1,7 @@
 #include "bench/config/core_demand.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -70,12 +71,16 @@ void require_cores(const Config& config, std::size_t available, std::int64_t dev
   if (needed <= available || config.oversubscribe) return;
   const auto per_device = static_cast<std::size_t>(config.cores_per_device);
   const std::size_t fitting = available / per_device;
-  const std::string remedy = fitting > 0 ? fmt::format("--devices {}", fitting)
-                                         : fmt::format("--cores-per-device {}", available);
+  const bool has_ids = !config.device_ids.empty();
+  const std::string given = has_ids
+                                ? fmt::format("--device-ids {}", fmt::join(config.device_ids, "+"))
+                                : fmt::format("--devices {}", needed / per_device);
+  const std::string fewer = fmt::format("{} {}", has_ids ? "indices below" : "--devices", fitting);
+  const std::string remedy = fitting > 0 ? fewer : fmt::format("--cores-per-device {}", available);
   throw std::invalid_argument(fmt::format(
-      "--devices {} with {} each needs {} and {} available; use {}, or --oversubscribe (the row is "
-      "marked and not ranked)",
-      needed / per_device, counted(per_device, "core"), counted(needed, "core"),
+      "{} with {} each needs {} and {} available; use {}, or --oversubscribe (the row is marked "
+      "and not ranked)",
+      given, counted(per_device, "core"), counted(needed, "core"),
       available == 1 ? "1 is" : fmt::format("{} are", available), remedy));
 }
 

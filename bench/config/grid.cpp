@@ -161,8 +161,8 @@ class Grid {
     if (!by_user(find_chosen(selection_, "devices"))) config.devices = named;
     if (config.devices != named) {
       throw std::invalid_argument(fmt::format(
-          "{}: {} ids for {} devices; give {}, or set devices to {}",
-          where_of(ids, find_option("device_ids")), named, config.devices, config.devices, named));
+          "{}: the number of ids is {}, and the number of devices {}; give equal numbers",
+          where_of(ids, find_option("device_ids")), named, config.devices));
     }
   }
 
@@ -175,9 +175,10 @@ class Grid {
     const Chosen* chosen = find_chosen(selection_, "image_size");
     if (chosen == nullptr) config.image_size = model->default_image_size;
     if (config.image_size < model->smallest_image) {
-      throw std::invalid_argument(fmt::format(
-          "{}: {} is too small for {}; {} or more", where_of(chosen, find_option("image_size")),
-          config.image_size, config.model, model->smallest_image));
+      throw std::invalid_argument(fmt::format("{}: {} is too small for {}; expected {} or more",
+                                              where_of(chosen, find_option("image_size")),
+                                              config.image_size, config.model,
+                                              model->smallest_image));
     }
   }
 
@@ -192,9 +193,10 @@ class Grid {
     const Chosen* chosen = find_chosen(selection_, "sequence_length");
     if (config.sequence_length == 0) config.sequence_length = model->longest_sequence;
     if (config.sequence_length > model->longest_sequence) {
-      throw std::invalid_argument(fmt::format(
-          "{}: {} is too long for {}; 1 to {}", where_of(chosen, find_option("sequence_length")),
-          config.sequence_length, config.model, model->longest_sequence));
+      throw std::invalid_argument(fmt::format("{}: {} is too long for {}; expected 1 to {}",
+                                              where_of(chosen, find_option("sequence_length")),
+                                              config.sequence_length, config.model,
+                                              model->longest_sequence));
     }
   }
 
@@ -229,7 +231,7 @@ class Grid {
     }
     const Chosen* chosen = find_chosen(selection_, "split_size");
     if (chosen != nullptr && !chosen->by_user()) return false;
-    throw std::invalid_argument(fmt::format("{}: {} is above the batch of {}; 1 to {}",
+    throw std::invalid_argument(fmt::format("{}: {} is above the batch of {}; expected 1 to {}",
                                             where_of(chosen, split), config.split_size,
                                             config.global_batch_size, config.global_batch_size));
   }

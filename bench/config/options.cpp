@@ -24,7 +24,7 @@ std::string range_text(const Bounds& bounds) {
   const bool high = std::isfinite(bounds.high);
   if (low && high) {
     if (bounds.low_excluded) {
-      return fmt::format("more than {}, {:g} at most", bounds.low, bounds.high);
+      return fmt::format("more than {} and at most {:g}", bounds.low, bounds.high);
     }
     return bounds.high_excluded ? fmt::format("{} or more and below {}", bounds.low, bounds.high)
                                 : fmt::format("{} to {}", bounds.low, bounds.high);
@@ -46,20 +46,21 @@ Number parse_number(std::string_view text, const Option& option, const std::stri
   if (text.empty() || stop != end ||
       (code != std::errc{} && code != std::errc::result_out_of_range)) {
     throw std::invalid_argument(fmt::format(
-        "{}: \"{}\" is not a {}; {}", where, text,
+        "{}: \"{}\" is not a {}; expected {}", where, text,
         std::is_floating_point_v<Number> ? "number" : "whole number", range_text(option.bounds)));
   }
   if (code != std::errc{} || !std::isfinite(static_cast<double>(value)) ||
       !is_within(option.bounds, static_cast<double>(value))) {
     throw std::invalid_argument(
-        fmt::format("{}: {} is out of range; {}", where, text, range_text(option.bounds)));
+        fmt::format("{}: {} is out of range; expected {}", where, text, range_text(option.bounds)));
   }
   return value;
 }
 
 bool parse_bool(std::string_view text, const std::string& where) {
   if (text != "on" && text != "off") {
-    throw std::invalid_argument(fmt::format("{}: \"{}\" is neither on nor off", where, text));
+    throw std::invalid_argument(
+        fmt::format("{}: unknown value \"{}\"; choices: on, off", where, text));
   }
   return text == "on";
 }
@@ -93,9 +94,10 @@ std::vector<std::string> choices_of(const Option& option, const Catalogue* catal
 std::string parse_choice(std::string_view text, const Option& option, const std::string& where,
                          const Catalogue* catalogue) {
   const std::vector<std::string> choices = choices_of(option, catalogue);
-  if (text.empty()) throw std::invalid_argument(where + ": empty; expected a name");
+  if (text.empty()) throw std::invalid_argument(where + ": the value is empty; expected a name");
   if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
-    throw std::invalid_argument(where + ": " + models::unknown_name(option.name, text, choices));
+    const std::string kind = option.choices == Choices::any_text ? "value" : option.name;
+    throw std::invalid_argument(where + ": " + models::unknown_name(kind, text, choices));
   }
   return std::string(text);
 }
@@ -245,9 +247,11 @@ std::string users_and_conditions(const Option& option, const Catalogue& catalogu
       by_condition.push_back({condition, {strategy.name}});
     }
   }
+  // Strategies without a condition come first, so that no condition seems to apply to them.
+  std::ranges::stable_partition(by_condition, [](const auto& each) { return each.first.empty(); });
   std::string words;
   for (const auto& [condition, names] : by_condition) {
-    words += fmt::format("{}{}{}{}", words.empty() ? "" : "; ", fmt::join(names, ", "),
+    words += fmt::format("{}{}{}{}", words.empty() ? "" : ", and to ", fmt::join(names, ", "),
                          condition.empty() ? "" : " with ", condition);
   }
   return words;

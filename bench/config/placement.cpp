@@ -11,6 +11,7 @@
 #include "strategies/runtime/parse.h"
 #include "strategies/runtime/require_memory.h"
 #include "strategies/schedules/registry.h"
+#include "strategies/schedules/schedule_file.h"
 
 namespace stratagem::bench {
 namespace {
@@ -61,7 +62,8 @@ Mesh mesh_of(const Config& config, const StrategyEntry& strategy) {
 void require_samples(std::int64_t samples, std::int64_t parts) {
   if (samples >= parts) return;
   throw std::invalid_argument(
-      fmt::format("--global-batch-size: {} samples cannot be split into {} parts", samples, parts));
+      fmt::format("--global-batch-size: a replica has {} samples for {} parts; use a larger batch",
+                  samples, parts));
 }
 
 /// Refuses more micro-batches than the plan of a step can hold.
@@ -171,9 +173,11 @@ bool splits_backward(const Config& config, const std::string& schedule) {
   if (devices == 1) return false;
   const int each =
       schedules::find_schedule(schedule).stages_for(static_cast<int>(config.virtual_stages));
+  // A file's order may have fewer micro-batches than the step of a generated schedule.
+  const int micro_batches = schedule.starts_with(schedules::order_prefix) ? 1 : 2 * devices;
   return schedules::make_schedule(
              schedule,
-             {.devices = devices, .micro_batches = 2 * devices, .stages_per_device = each})
+             {.devices = devices, .micro_batches = micro_batches, .stages_per_device = each})
       .split_backward;
 }
 

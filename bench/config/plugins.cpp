@@ -30,7 +30,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view plugin_flag = "--plugin";
 constexpr std::string_view script_prefix = "script:";  // of a model, models::ModelFormat
-constexpr std::string_view order_prefix = "csv:";      // of a schedule, read_schedule()
 
 std::vector<Plugin>& plugins() {
   static std::vector<Plugin> loaded;
@@ -107,6 +106,9 @@ std::string identity_of(const fs::path& path, const std::string& content) {
 Plugin load_script(const std::string& text) {
   const std::string file = text.substr(script_prefix.size());
   const fs::path name = fs::path(file).filename();
+  if (name.empty()) {
+    throw std::invalid_argument(fmt::format("--model \"{}\": expected script:FILE", text));
+  }
   for (const Plugin& other : plugins()) {
     if (!other.path.starts_with(script_prefix) || fs::path(other.path).filename() != name) continue;
     throw std::invalid_argument(
@@ -119,15 +121,18 @@ Plugin load_script(const std::string& text) {
 }
 
 Plugin load_order(const std::string& text) {
-  const std::string file = text.substr(order_prefix.size());
-  const std::string content = reports::read_file(file, "an order of actions");
+  const std::string file = text.substr(schedules::order_prefix.size());
+  if (file.empty()) {
+    throw std::invalid_argument(fmt::format("--schedule \"{}\": expected csv:FILE", text));
+  }
+  const std::string content = reports::read_file(file, "a schedule, one line for each device");
   schedules::ScheduleEntry::registry().add(schedules::read_schedule(text, content));
   return {.path = text, .identity = identity_of(file, content)};
 }
 
 Plugin load(const std::string& file) {
   if (file.starts_with(script_prefix)) return load_script(file);
-  if (file.starts_with(order_prefix)) return load_order(file);
+  if (file.starts_with(schedules::order_prefix)) return load_order(file);
   const std::string content = reports::read_file(file, "a library made by stratagem_plugin()");
   require_interface(file, content);
   const fs::path path = fs::absolute(file);
@@ -167,7 +172,7 @@ std::vector<std::string> requested_plugins(const std::vector<std::string>& argum
     }
   };
   add(script_prefix, chosen("--model", "model"));
-  add(order_prefix, chosen("--schedule", "schedule"));
+  add(schedules::order_prefix, chosen("--schedule", "schedule"));
   return files;
 }
 

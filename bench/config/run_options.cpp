@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 
@@ -76,7 +77,7 @@ void add_per_device_batch_size(CLI::App& app, RunOptions& options) {
   app.add_option_function<std::string>(
          "--per-device-batch-size",
          [&options](const std::string& text) { options.values[per_device_batch_size] = text; },
-         "samples of each device, instead of --global-batch-size")
+         "number of samples of each device; give it or --global-batch-size")
       ->group(common_group)
       ->type_name("N");
 }
@@ -118,9 +119,11 @@ void refuse_unknown(const CLI::App& app) {
 std::vector<std::string> split_at_commas(const std::string& text, const std::string& where) {
   std::vector<std::string> parts;
   for (const std::string_view part : runtime::split(text, ',')) {
+    if (text.empty()) throw std::invalid_argument(where + ": the value is empty; give one");
     if (parts.emplace_back(part).empty()) {
       throw std::invalid_argument(
-          fmt::format("{}: value {} of \"{}\" is empty", where, parts.size(), text));
+          fmt::format("{}: value {} of \"{}\" is empty; join values with single commas", where,
+                      parts.size(), text));
     }
   }
   return parts;
@@ -176,6 +179,63 @@ bool is_tutorial_alone(const Selection& selection) {
          protocol->second.texts == std::vector<std::string>{"tutorial"};
 }
 
+// The functions below translate one of the library's messages each, and return nothing for another.
+
+std::optional<std::string> repeated_option(const std::string& text) {
+  constexpr std::string_view repeated = ": At Most 1 required but received ";
+  const auto found = text.find(repeated);
+  if (found == std::string::npos) return std::nullopt;
+  return fmt::format("{}: given {} times; give it once", text.substr(0, found),
+                     text.substr(found + repeated.size()));
+}
+
+std::optional<std::string> unreadable_number(const std::string& text) {
+  constexpr std::string_view unreadable = "Could not convert: ";
+  const auto equals = text.find(" = ");
+  if (!text.starts_with(unreadable) || equals == std::string::npos) return std::nullopt;
+  return fmt::format("{}: \"{}\" is not a valid number",
+                     text.substr(unreadable.size(), equals - unreadable.size()),
+                     text.substr(equals + 3));
+}
+
+std::optional<std::string> missing_value(const std::string& text) {
+  constexpr std::string_view missing = ": 1 required ";
+  const auto found = text.find(missing);
+  if (found == std::string::npos) return std::nullopt;
+  const std::string flag = text.substr(0, found);
+  const auto type = found + missing.size();
+  return fmt::format("{}: the value is missing; expected {} {}", flag, flag,
+                     text.substr(type, text.find(' ', type) - type));
+}
+
+std::optional<std::string> value_out_of_range(const std::string& text) {
+  constexpr std::string_view outside = ": Value ";
+  constexpr std::string_view of = " not in range ";
+  constexpr std::size_t most_digits = 20;  // the library prints a range without an end in full
+  const auto value = text.find(outside);
+  const auto end = text.rfind(of);
+  if (value == std::string::npos || end == std::string::npos) return std::nullopt;
+  std::string range = text.substr(end + of.size());
+  const auto to = range.find(" to ");
+  if (to != std::string::npos && range.size() - to > most_digits) {
+    range = range.starts_with("0.0") ? "more than 0" : range.substr(0, to) + " or more";
+  }
+  const auto start = value + outside.size();
+  return fmt::format("{}: {} is out of range; expected {}", text.substr(0, value),
+                     text.substr(start, end - start), range);
+}
+
+std::optional<std::string> unknown_value(const std::string& text) {
+  constexpr std::string_view of = " not in {";
+  const auto flag = text.find(": ");
+  const auto end = text.rfind(of);
+  if (flag == std::string::npos || end == std::string::npos) return std::nullopt;
+  const std::string choices = text.substr(end + of.size(), text.find('}', end) - end - of.size());
+  return fmt::format("{}: unknown value \"{}\"; choices: {}", text.substr(0, flag),
+                     text.substr(flag + 2, end - flag - 2),
+                     fmt::join(runtime::split(choices, ','), ", "));
+}
+
 }  // namespace
 
 void add_row_options(CLI::App& app, RunOptions& options, const Catalogue& catalogue,
@@ -195,6 +255,8 @@ void add_row_options(CLI::App& app, RunOptions& options, const Catalogue& catalo
     }
   }
   app.get_help_ptr()->group(common_group)->description("print this page");
+  app.description(app.get_description() +
+                  "\nBrackets hold the default of an option, and parentheses what uses it.");
   app.allow_extras();
   app.parse_complete_callback([&app] { refuse_unknown(app); });
 }
@@ -254,23 +316,29 @@ Selection select(const RunOptions& options, const Preset* preset) {
   return selection;
 }
 
+void require_values(const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    const auto equals = argument.find('=');
+    if (!argument.starts_with("--") || equals + 1 != argument.size()) continue;
+    const std::string flag = argument.substr(0, equals);
+    throw std::invalid_argument(fmt::format("{}: the value is empty; give one", flag));
+  }
+}
+
 std::string command_line_error(const CLI::ParseError& error) {
   const std::string text = runtime::first_line(error);
-  constexpr std::string_view repeated = ": At Most 1 required but received ";
-  if (const auto found = text.find(repeated); found != std::string::npos) {
-    return fmt::format("{}: given {} times; give it once", text.substr(0, found),
-                       text.substr(found + repeated.size()));
+  for (const auto translate :
+       {repeated_option, unreadable_number, missing_value, value_out_of_range, unknown_value}) {
+    if (const auto line = translate(text)) return *line;
   }
-  constexpr std::string_view unreadable = "Could not convert: ";
-  const auto equals = text.find(" = ");
-  if (text.starts_with(unreadable) && equals != std::string::npos) {
-    return fmt::format("{}: \"{}\" is not a valid number",
-                       text.substr(unreadable.size(), equals - unreadable.size()),
-                       text.substr(equals + 3));
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    return text + "; --help shows the usage";
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return text;
-  return fmt::format("unknown arguments{}; --help lists the options",
-                     text.substr(text.rfind(": ")));
+  const std::string first = text.substr(text.rfind(' ') + 1);  // the library reverses the arguments
+  return first.starts_with('-')
+             ? fmt::format("unknown option {}; --help lists the options", first)
+             : fmt::format("unexpected argument \"{}\"; --help lists the options", first);
 }
 
 }  // namespace stratagem::bench

@@ -49,4 +49,7 @@ Selection select(const RunOptions& options, const Preset* preset);
 /// Returns CLI11's error in one line that begins with the option.
 std::string command_line_error(const CLI::ParseError& error);
 
+/// Refuses "--flag=", for which the library would take the next argument as the value.
+void require_values(const std::vector<std::string>& arguments);
+
 }  // namespace stratagem::bench

@@ -53,8 +53,10 @@ class Adder {
               const char* const end = text.data() + text.size();
               const auto [stop, error] = std::from_chars(text.data(), end, value);
               if (error != std::errc() || stop != end || !(value >= low) || !(value <= high)) {
-                throw std::invalid_argument(fmt::format("{} \"{}\": expected a number of {} {}",
-                                                        flag, text, low, upper(high)));
+                throw std::invalid_argument(
+                    fmt::format("{} \"{}\": expected a {} of {} {}", flag, text,
+                                std::numeric_limits<Value>::is_integer ? "whole number" : "number",
+                                low, upper(high)));
               }
               target = value;
             },
@@ -70,7 +72,7 @@ class Adder {
             [=, &target](const std::string& text) {
               if (std::ranges::find(choices, text) == choices.end()) {
                 throw std::invalid_argument(
-                    fmt::format("{}: {}", flag, models::unknown_name("choice", text, choices)));
+                    fmt::format("{}: {}", flag, models::unknown_name("value", text, choices)));
               }
               target = text;
             },
@@ -117,20 +119,20 @@ void add_data_options(CLI::App& app, TrainOptions& options) {
   add.number<std::int64_t>("--samples", own.samples, 1, any_count,
                            "number of training samples of a generated data set");
   add.part("--validation", own.validation,
-           "validation set: a fraction of the training set, own (the data set's validation set, or "
-           "its test set if it has none), or none [none]");
+           "validation set: a fraction of the training set, own (the validation set of --data, or "
+           "else its test set), or none [none]");
   add.part("--test", own.test,
-           "test set, evaluated once at the end: a fraction, own, or none [none]");
-  add.choice(
-      "--tail", own.tail, training::tail_names(),
-      "last incomplete batch: pad (with the first samples, as DistributedSampler), drop, exact "
-      "(train on it as it is)");
+           "test set, which is evaluated once at the end: a fraction of the training set, own (the "
+           "test set of --data), or none [none]");
+  add.choice("--tail", own.tail, training::tail_names(),
+             "treatment of the last incomplete batch: pad (fill it with the first samples, like "
+             "DistributedSampler), drop (skip it), exact (train on it as it is)");
   add.turn("--no-shuffle", own.shuffle, false, "do not shuffle the samples");
   add.turn("--augment", own.augment, true, "shift and mirror images at random");
   add.number<std::int64_t>(
       "--loader-threads", own.loader_threads, 1, 256,
-      "number of threads of each process that load batches; batches of at most 8192 "
-      "numbers need no thread");
+      "number of threads of each process that load batches; without effect for batches of at most "
+      "8192 numbers, which are loaded between the steps");
   add.number<std::int64_t>("--prefetch", own.prefetch, 1, 1024,
                            "number of batches that are loaded ahead");
 }
@@ -142,14 +144,16 @@ void add_length_options(CLI::App& app, TrainOptions& options) {
   add.number<std::int64_t>("--max-steps", own.max_steps, 0, any_count,
                            "maximum number of steps; 0: no maximum");
   add.choice("--learning-rate-schedule", own.learning_rate_schedule, training::decay_names(),
-             "how the learning rate changes after the warm-up (docs/guide/training.md)");
+             "course of the learning rate after the warm-up: constant, step, linear, cosine, wsd "
+             "(stable, then decay); docs/guide/training.md has the formulas");
   add.number<std::int64_t>("--warmup-steps", own.warmup_steps, 0, any_count,
-                           "number of steps in which the rate rises to --learning-rate");
+                           "number of first steps, in which the rate rises to --learning-rate");
   add.number<double>("--final-learning-rate", own.final_learning_rate, 0,
-                     std::numeric_limits<double>::max(), "rate at the end of the schedule");
+                     std::numeric_limits<double>::max(),
+                     "learning rate at the end of the schedule");
   add.number<std::int64_t>("--schedule-steps", own.schedule_steps, 0, any_count,
-                           "number of steps to the end of the decay (step: to the first drop); "
-                           "0: the whole training");
+                           "number of steps until the decay ends, or until the first drop with "
+                           "--learning-rate-schedule step; 0: the whole training");
 }
 
 void add_evaluation_options(CLI::App& app, TrainOptions& options) {
@@ -163,8 +167,8 @@ void add_evaluation_options(CLI::App& app, TrainOptions& options) {
            "skip the evaluation before the first step");
   add.turn(
       "--evaluate-only", own.evaluate_only, true,
-      "do not train: evaluate the model of --resume or --initial-state on the --validation and "
-      "--test sets");
+      "evaluate the model of --resume or --initial-state on the --validation and --test sets, and "
+      "do not train");
   add.choice("--monitor", own.monitor, training::monitor_names(),
              "metric that decides which evaluation is the best");
   add.number<std::int64_t>(
@@ -197,11 +201,11 @@ void add_output_options(CLI::App& app, TrainOptions& options) {
            "keep the checkpoint of the best evaluation as best.pt");
   add.number<double>(
       "--checkpoint-timeout", options.training.checkpoint_timeout, 0.001, 1e9,
-      "time limit of writing a checkpoint, in seconds; it replaces --timeout meanwhile");
-  add.text(
-      "--resume", options.resume,
-      "continue from a checkpoint: a path, auto (the folder's last one, if any), or none [none]",
-      "PATH");
+      "time limit of writing a checkpoint, in seconds; --timeout does not apply to it");
+  add.text("--resume", options.resume,
+           "continue from a checkpoint: the path of a step-NUMBER.pt, auto (the last one in "
+           "--checkpoint-dir, if any), or none [none]",
+           "PATH");
   add.text("--initial-state", options.training.initial_state,
            "load initial parameters from a checkpoint or a state_dict() saved by torch.save",
            "FILE");

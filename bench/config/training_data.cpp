@@ -157,8 +157,8 @@ const datasets::DatasetEntry& dataset_of(const Config& row,
   const datasets::DatasetEntry& set = datasets::entry_of(name);
   const datasets::SampleKind wanted = kind_for(model.input_kind);
   if (set.gives(wanted)) return set;
-  throw std::invalid_argument(fmt::format("--data {}: {} trains on {}: {}", name, model.name,
-                                          plural_of(model.input_kind),
+  throw std::invalid_argument(fmt::format("--data {}: {} trains on {}; choices: {}", name,
+                                          model.name, plural_of(model.input_kind),
                                           datasets::dataset_usages(wanted)));
 }
 
@@ -224,7 +224,8 @@ void require_same_work(const std::string& path, const std::string& then,
     if (before == value || before.is_null()) continue;
     if (name == data_content) {
       throw std::invalid_argument(
-          path + ": belongs to a training on other data: the samples or targets of --data differ");
+          path +
+          ": belongs to a training on other data; --data, --samples and --targets must not change");
     }
     throw std::invalid_argument(
         fmt::format("{}: belongs to a training with {} {}, this one has {}; {} must not change",

@@ -159,6 +159,13 @@ constexpr auto conditions = std::to_array<Condition>({
             return models_that(catalogue, &models::ModelEntry::takes_sizes);
           }}},
 
+    {When::model_has_dropout,
+     {.holds = [](const RowFacts& row) { return row.model != nullptr && row.model->has_dropout; },
+      .users =
+          [](const Catalogue& catalogue) {
+            return models_that(catalogue, &models::ModelEntry::has_dropout);
+          }}},
+
     {When::on_cpu,
      {.holds = [](const RowFacts& row) { return row.config.device == "cpu"; },
       .users = [](const Catalogue&) { return std::string("--device cpu"); }}},
@@ -280,8 +287,10 @@ constexpr auto conditions = std::to_array<Condition>({
           },
       .of_strategies = true,
       .besides =
-          [](const strategies::StrategyEntry&) {
-            return std::string("--mixed-precision, and replicas or shared positions");
+          [](const strategies::StrategyEntry& strategy) {
+            const bool shares_sequence = strategy.reads("keep_gathered");
+            return std::string(shares_sequence ? "--mixed-precision"
+                                               : "--mixed-precision and replicas");
           }}},
 
     {When::scaled,

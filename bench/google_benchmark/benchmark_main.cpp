@@ -160,6 +160,9 @@ int measure_and_report(const BenchmarkProgram& program, const NamedRows& rows,
                        const std::string& command_line, const Interrupt& interrupt,
                        Cluster* cluster) {
   const std::string out = flags.out.empty() ? selection.files.out : flags.out;
+  if (selection.files.resume && (out.empty() || out == "-")) {
+    throw std::invalid_argument("--resume needs the --out FILE of the interrupted run");
+  }
   reports::check_outputs({out, selection.files.trace});
   Progress progress(Progress::style(selection.files.quiet));
   const MeasureEnvironment environment = make_environment(
@@ -197,7 +200,7 @@ int measure_and_report(const BenchmarkProgram& program, const NamedRows& rows,
 int perform(const std::vector<std::string>& arguments, const BenchmarkProgram& program) {
   const Catalogue catalogue = registered_catalogue();
   const BenchmarkFlags flags = parse_benchmark_flags(arguments);
-  CLI::App app(description_of(program.name) + "\nand the options of `stratagem run`:",
+  CLI::App app(description_of(program.name) + "\nand the options of `stratagem run`.",
                program.name);
   RunOptions typed;
   add_run_options(app, typed, catalogue);

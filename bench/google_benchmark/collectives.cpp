@@ -55,7 +55,7 @@ std::vector<std::string> distinct_collectives(const Config& config) {
 double bus_factor(std::string_view collective, int ranks) {
   const auto found = factors().find(collective);
   if (found == factors().end()) {
-    throw std::invalid_argument(fmt::format("--collectives: unknown \"{}\"; choices: {}",
+    throw std::invalid_argument(fmt::format("--collectives: unknown collective \"{}\"; choices: {}",
                                             collective, fmt::join(collective_names(), ", ")));
   }
   return found->second(ranks);
@@ -86,7 +86,8 @@ std::string bytes_text(std::int64_t bytes) {
 
 std::vector<std::int64_t> message_sizes(std::int64_t low, std::int64_t high, std::int64_t factor) {
   if (low > high) {
-    throw std::invalid_argument(fmt::format("--min-bytes {} is above --max-bytes {}", low, high));
+    throw std::invalid_argument(
+        fmt::format("--min-bytes {}: is above --max-bytes {}; give a smaller one", low, high));
   }
   std::vector<std::int64_t> sizes;
   for (std::int64_t size = low; size < high; size *= factor) sizes.push_back(size);

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <stdexcept>
 #include <string_view>
 
@@ -30,7 +31,7 @@ constexpr std::string_view environment_scheme = "env://";
 std::invalid_argument wrong_method(const std::string& text) {
   return std::invalid_argument(
       fmt::format("--init-method \"{}\": expected env://, tcp://HOST:PORT, tcp://[IPV6]:PORT or "
-                  "file://PATH",
+                  "file://PATH, with a PORT from 1 to 65535",
                   text));
 }
 
@@ -53,7 +54,8 @@ std::optional<std::uint16_t> port_in(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   const auto port = runtime::number_in<std::uint16_t>(*text);
   if (!port || *port == 0) {
-    throw std::invalid_argument(fmt::format("MASTER_PORT={} is not a port", *text));
+    throw std::invalid_argument(
+        fmt::format("MASTER_PORT={} is not a port; expected 1 to 65535", *text));
   }
   return port;
 }
@@ -105,8 +107,8 @@ void read_environment(const LauncherEnvironment& found, const ranks::Environment
   const auto port = found.master_port ? found.master_port : port_in(look_up("MASTER_PORT"));
   if (!port) {
     throw std::invalid_argument(
-        fmt::format("{}: MASTER_PORT is not set; set it, or give --init-method tcp://HOST:PORT",
-                    launched_by.launcher));
+        "--init-method: MASTER_PORT is not set in the environment; set it, or give "
+        "tcp://HOST:PORT");
   }
   endpoint.port = *port;
   endpoint.serve = endpoint.serve && !found.launcher_serves_store;
@@ -120,11 +122,11 @@ void add_launcher_options(CLI::App& app, LauncherOptions& options) {
          "--init-method", options.init_method,
          "rendezvous address: env:// (MASTER_ADDR, MASTER_PORT), tcp://HOST:PORT, file://PATH")
       ->group(group);
-  app.add_option("--rank", options.rank, "rank of this process; default: from the launcher")
-      ->check(CLI::NonNegativeNumber)
+  app.add_option("--rank", options.rank, "rank of this process [the launcher's]")
+      ->check(CLI::Range(0, 1'000'000))
       ->option_text("N")
       ->group(group);
-  app.add_option("--world-size", options.world_size, "number of ranks; default: from the launcher")
+  app.add_option("--world-size", options.world_size, "number of ranks [the launcher's]")
       ->check(CLI::PositiveNumber)
       ->option_text("N")
       ->group(group);
@@ -151,6 +153,13 @@ std::optional<LauncherContext> launcher_context(const LauncherOptions& options,
   } else if (method.starts_with(file_scheme)) {
     endpoint.file = method.substr(file_scheme.size());
     if (endpoint.file.empty()) throw wrong_method(method);
+    const std::filesystem::path folder = std::filesystem::absolute(endpoint.file).parent_path();
+    if (!std::filesystem::is_directory(folder)) {
+      throw std::invalid_argument(
+          fmt::format("--init-method {}: the folder {} does not exist; choose a folder that all "
+                      "ranks share",
+                      method, folder.string()));
+    }
   } else if (method.empty() || method == environment_scheme) {
     read_environment(found, look_up, launched_by);
   } else {
@@ -164,8 +173,9 @@ void apply_world_size(Selection& selection, const LauncherContext& launcher_cont
   const auto ranks = selection.options.find("ranks");
   if (ranks != selection.options.end() && ranks->second.texts != std::vector{world}) {
     throw std::invalid_argument(
-        fmt::format("{}: {} started {} ranks; leave the option out, or give {}",
-                    ranks->second.where, launcher_context.launcher, world, world));
+        fmt::format("{}: the number of ranks that were started is {} ({}); leave the option out, "
+                    "or give {}",
+                    ranks->second.where, world, launcher_context.launcher, world));
   }
   const auto offer = [&](const char* option) {
     selection.options.try_emplace(option,
@@ -188,8 +198,8 @@ void fit_rows(std::vector<Config>& rows, const LauncherContext& launcher_context
     const int ranks = placement_of(row).ranks;
     if (ranks == 1 || ranks == launcher_context.info.world_size) continue;
     throw std::invalid_argument(fmt::format(
-        "--ranks: {} on {} devices needs {} ranks, but {} started {}", row.strategy, row.devices,
-        ranks, launcher_context.launcher, launcher_context.info.world_size));
+        "--ranks: {} on {} devices needs {} ranks, but {} were started ({})", row.strategy,
+        row.devices, ranks, launcher_context.info.world_size, launcher_context.launcher));
   }
 }
 

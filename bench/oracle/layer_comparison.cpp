@@ -104,6 +104,7 @@ std::vector<Result> results_of(const LayerUnit& unit, const Exercise& exercise,
     at::Tensor output;
     {
       const models::DeferWeightGradientsGuard deferring(deferred);
+      const models::SamplePlaceGuard of_samples({.batch = static_cast<std::int64_t>(i)});
       output = unit.forward(input, addend);
     }
     keep("output" + of, output);

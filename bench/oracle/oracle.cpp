@@ -96,12 +96,13 @@ models::WorkloadOptions contiguous(models::WorkloadOptions options) {
 }
 
 models::Batch with_contiguous_inputs(const models::Batch& batch) {
-  return {batch.inputs.contiguous(), batch.targets};
+  return {batch.inputs.contiguous(), batch.targets, batch.number};
 }
 
 at::Tensor slice_loss(const models::Workload& workload, const models::Model& model,
                       const models::Batch& batch, const schedules::Slice& slice) {
   const models::Batch part = batch.slice(slice.start, slice.count);
+  const models::SamplePlaceGuard place(workload.place_of(batch, slice.start));
   const at::Tensor output = models::forward(model.layers, part.inputs);
   return workload.loss(output, part.targets, slice.weight(batch.size()));
 }
@@ -319,12 +320,13 @@ double forward_loss(const models::Workload& workload, const models::Batch& batch
     const auto only = std::move(layer);  // memory never holds more than one
     workload.materialise(*only, at::kCPU);
     for (std::size_t index = 0; index < partition.size(); ++index) {
+      const schedules::Slice& slice = partition[index];
+      const models::SamplePlaceGuard place(workload.place_of(batch, slice.start));
       const at::Tensor output = only->forward(std::exchange(activations[index], {}));
       if (!last) {
         activations[index] = output;
         continue;
       }
-      const schedules::Slice& slice = partition[index];
       const at::Tensor targets = batch.slice(slice.start, slice.count).targets;
       sum += workload.loss(output, targets, slice.weight(batch.size())).item<double>();
     }

@@ -58,39 +58,53 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& options) {
-  app.option_defaults()->always_capture_default();
-  app.add_option(
-         "--collectives", options.collectives,
-         fmt::format("which, joined by commas [all of {}]", fmt::join(collective_names(), ", ")))
-      ->delimiter(',');
-  app.add_option("--min-bytes", options.low, "smallest message");
-  app.add_option("--max-bytes", options.high, "largest message");
-  app.add_option("--step-factor", options.factor, "each message is so many times the one before")
-      ->check(CLI::Range(2, 1024));
-  app.add_option("--ranks", options.ranks, "processes, one device each")
-      ->check(CLI::Range(std::int64_t{2}, most_ranks));
-  app.add_option("--device", options.device, "kind of device")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.get_help_ptr()->description("print this page");
+  app.add_option("--collectives", options.collectives,
+                 fmt::format("collectives to measure, joined by commas: {} [all that differ]",
+                             fmt::join(collective_names(), ", ")))
+      ->delimiter(',')
+      ->option_text("NAME,NAME");
+  app.add_option("--min-bytes", options.low, "size of the smallest message [1K]")
+      ->option_text("SIZE");
+  app.add_option("--max-bytes", options.high, "size of the largest message [256M]")
+      ->option_text("SIZE");
+  app.add_option("--step-factor", options.factor,
+                 "factor between the sizes of successive messages [4]")
+      ->check(CLI::Range(2, 1024))
+      ->option_text("N");
+  app.add_option("--ranks", options.ranks, "number of processes; each has one device [2]")
+      ->check(CLI::Range(std::int64_t{2}, most_ranks))
+      ->option_text("N");
+  app.add_option("--device", options.device, "kind of device: cpu, cuda [cpu]")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->option_text("NAME");
   app.add_option("--device-ids", options.device_ids,
-                 "each rank's device, joined by +; one named twice is shared, which takes gloo "
-                 "[0 to ranks - 1]")
+                 "index of each rank's device, joined by +; a repeated index, as in 0+0, shares "
+                 "the device and needs gloo [0 to ranks - 1]")
       ->delimiter('+')
-      ->check(CLI::NonNegativeNumber)
-      ->always_capture_default(false);
-  app.add_option("--backend", options.backend, "auto: gloo on CPU, nccl on CUDA")
-      ->check(CLI::IsMember({"auto", "gloo", "nccl"}));
+      ->check(CLI::Range(std::int64_t{0}, most_ranks - 1))
+      ->option_text("N+N");
+  app.add_option("--backend", options.backend,
+                 "library of the collectives: gloo, nccl, auto (gloo on CPUs, nccl on CUDA) [auto]")
+      ->check(CLI::IsMember({"auto", "gloo", "nccl"}))
+      ->option_text("NAME");
   app.add_option("--interface", options.interface,
-                 "network interface; auto: GLOO_SOCKET_IFNAME, else loopback");
-  app.add_option("--timeout", options.timeout, "seconds that ranks wait for one another")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--repetitions", options.repetitions, "rounds: launches of every collective")
-      ->check(CLI::PositiveNumber);
-  app.add_flag("--oversubscribe", options.oversubscribe, "more ranks than cores; marked");
-  app.add_flag("--quiet", options.quiet, "no progress line");
+                 "network interface between ranks; auto: GLOO_SOCKET_IFNAME, else loopback [auto]")
+      ->option_text("NAME");
+  app.add_option("--timeout", options.timeout,
+                 "time limit of a wait for another rank, in seconds [120]")
+      ->check(CLI::PositiveNumber)
+      ->option_text("X");
+  app.add_option("--repetitions", options.repetitions,
+                 "number of rounds; a round launches every collective once [3]")
+      ->check(CLI::PositiveNumber)
+      ->option_text("N");
+  app.add_flag("--oversubscribe", options.oversubscribe,
+               "allow more ranks than cores; the results are marked");
+  app.add_flag("--quiet", options.quiet, "print no progress");
   app.add_flag("--anonymous", options.anonymous,
-               "leave host, folders and environment variables out of the results");
-  app.option_defaults()->always_capture_default(false);
-  app.add_option("--out", options.out, "results as JSON");
+               "omit the host name, folders and environment variables from the results");
+  app.add_option("--out", options.out, "write the results to FILE as JSON")->option_text("FILE");
 }
 
 /// Returns what the task needs to open devices and groups: a row with one device a rank.
@@ -280,6 +294,8 @@ struct Call {
 int measure(const Call& call, const Config& config, std::vector<Family> families,
             const Interrupt& interrupt, Cluster* cluster) {
   const auto& [options, flags, command_line] = call;
+  const std::string out = flags.out.empty() ? options.out : flags.out;
+  reports::check_outputs({out});
   Progress progress(Progress::style(options.quiet));
   const MeasureEnvironment environment = make_environment(
       registered_catalogue(), interrupt, progress, /*verbose=*/false, worker_main, cluster);
@@ -314,7 +330,6 @@ int measure(const Call& call, const Config& config, std::vector<Family> families
     replayed = replay(results.rows, flags, program);
   }
   if (flags.format == "json") fmt::print("{}\n", reports::results_json(results).dump(1));
-  const std::string out = flags.out.empty() ? options.out : flags.out;
   if (out.empty()) return lost ? exit_codes::lost : exit_codes::done;
   if (flags.out_format == "json") {
     reports::write_results(out, results);

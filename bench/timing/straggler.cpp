@@ -39,7 +39,7 @@ std::optional<Straggler> straggler_of(const Config& config, int ranks) {
   const auto milliseconds = runtime::number_in<double>(text.substr(colon + 1));
   if (colon == std::string_view::npos || !rank || !milliseconds || !(*milliseconds > 0)) {
     throw std::invalid_argument(
-        fmt::format("--straggler \"{}\": expected RANK:MS, as 1:50", config.straggler));
+        fmt::format("--straggler \"{}\": expected RANK:MS, such as 1:50", config.straggler));
   }
   if (*rank < 0 || *rank >= ranks) {
     throw std::invalid_argument(

@@ -18,6 +18,7 @@
 #include "strategies/runtime/require_memory.h"
 #include "strategies/schedules/recomputation.h"
 #include "strategies/schedules/registry.h"
+#include "strategies/schedules/schedule_file.h"
 #include "strategies/stages/layer_groups.h"
 #include "strategies/stages/partition.h"
 
@@ -146,8 +147,9 @@ std::vector<std::string> cut_of(const Config& config, const models::Workload& wo
   }
   if (stages > static_cast<int>(model.layers.size())) {
     throw std::invalid_argument(
-        fmt::format("--devices: {} stages are more than the {} layers of {}", stages,
-                    model.layers.size(), config.model));
+        fmt::format("--devices {}: {} stages need as many layers, and {} has {}; use fewer "
+                    "devices, or a schedule with fewer stages on each",
+                    config.devices, stages, config.model, model.layers.size()));
   }
   if (config.cut.empty() && config.partition == "balanced") {
     backends::DeviceGroup group = open_devices(config, placement_of(config), context);
@@ -158,8 +160,9 @@ std::vector<std::string> cut_of(const Config& config, const models::Workload& wo
   const auto boundaries = stages::boundaries_of(model.layers, config.cut);
   if (static_cast<int>(boundaries.size()) != stages - 1) {
     throw std::invalid_argument(
-        fmt::format("--cut: {} stages need {} layer names joined by +, not {}", stages, stages - 1,
-                    boundaries.size()));
+        fmt::format("--cut {}: it makes {} stages, but the row has {}; change the names, --devices "
+                    "or --mesh",
+                    fmt::join(config.cut, "+"), boundaries.size() + 1, stages));
   }
   return config.cut;
 }
@@ -302,6 +305,8 @@ CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& co
   check_batch_norm(config, workload);
   schedules::find_schedule(config.schedule);
   config.cut = cut_of(config, workload, model, context);
+  // Refuses a file of another size.
+  if (config.schedule.starts_with(schedules::order_prefix)) plan_of(config);
   check_recomputation(config, model, placement.devices());
   const int stages = stages_of(config);
   std::vector<std::string> notes = {note_of_devices(config, placement.devices()),

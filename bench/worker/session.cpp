@@ -148,6 +148,7 @@ models::WorkloadOptions workload_options(const Config& config) {
   options.classes = config.outputs;
   options.features = config.features;
   options.bias = config.bias;
+  options.dropout = config.dropout;
   options.targets = config.targets.pick(models::Targets::classes, models::Targets::real);
   return options;
 }

@@ -147,6 +147,7 @@ void StageLoop::bring_input(int micro_batch, bool keep) {
 
 void StageLoop::perform(const schedules::Action& pass) {
   const double weight = 1.0 / micro_batches_;
+  const models::SamplePlaceGuard place(workload_.place_of(batch_, 0));
   if (pass.kind == ActionKind::forward) {
     return stage_->forward(pass.micro_batch, weight, /*keeps=*/!recomputes_);
   }

@@ -26,6 +26,11 @@ bool may_take_own_kernels(const at::Tensor& x, const char* function) {
   return why == nullptr;
 }
 
+bool takes_row_kernels(const at::Tensor& x) {
+  const bool has_format = x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble;
+  return has_format && x.is_cpu() && !uses_reference_kernels();
+}
+
 const std::map<std::string, std::string>& functions_left_to_aten() { return left_to_aten(); }
 
 }  // namespace stratagem::models

@@ -19,4 +19,11 @@ std::int64_t parallel_parts(std::int64_t rows, std::int64_t values);
 void for_each_part(std::int64_t parts, std::int64_t rows,
                    c10::function_ref<void(std::int64_t, std::int64_t, std::int64_t)> work);
 
+/// Shares rows of `values` each among threads: work(first, count).
+inline void for_rows(std::int64_t rows, std::int64_t values,
+                     c10::function_ref<void(std::int64_t, std::int64_t)> work) {
+  for_each_part(parallel_parts(rows, values), rows,
+                [&](std::int64_t, std::int64_t first, std::int64_t count) { work(first, count); });
+}
+
 }  // namespace stratagem::models

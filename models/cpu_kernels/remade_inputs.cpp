@@ -59,7 +59,7 @@ at::Tensor kept_input(torch::autograd::AutogradContext& context, const at::Tenso
 
 std::function<at::Tensor()> input_of(const torch::autograd::AutogradContext& context,
                                      const at::Tensor& kept) {
-  if (kept.defined()) return [kept = kept.detach()] { return kept; };
+  if (kept.defined()) return [kept = kept.variable_data()] { return kept; };
   const auto remade = c10::static_intrusive_pointer_cast<RemadeInput>(
       context.saved_data.at(remade_key).toCapsule());
   // The node must not keep the function's input any longer.

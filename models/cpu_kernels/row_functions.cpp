@@ -5,8 +5,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
-#include "models/cpu_kernels/kernels/choices.h"
-#include "models/cpu_kernels/kernels/row_kernels.h"
+#include "models/cpu_kernels/kernel_choice.h"
 #include "models/cpu_kernels/parallel_rows.h"
 #include "models/cpu_kernels/reference_kernels.h"
 
@@ -18,28 +17,6 @@ using torch::autograd::variable_list;
 
 constexpr double kRmsNormEpsilon = 1e-5;
 
-bool runs_own_loop(const at::Tensor& x) {
-  const bool has_format = x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble;
-  return has_format && x.is_cpu() && !uses_reference_kernels();
-}
-
-/// Calls work(T(), kernels) with the kernels of the tensor's format.
-template <class Work>
-void with_kernels(const at::Tensor& of, const Work& work) {
-  if (of.scalar_type() == at::kDouble) {
-    work(double(), kernels::best_kernels<kernels::RowKernels<double>>());
-  } else {
-    work(float(), kernels::best_kernels<kernels::RowKernels<float>>());
-  }
-}
-
-/// Shares rows of `values` each among threads: work(first, count).
-void for_rows(std::int64_t rows, std::int64_t values,
-              c10::function_ref<void(std::int64_t, std::int64_t)> work) {
-  for_each_part(parallel_parts(rows, values), rows,
-                [&](std::int64_t, std::int64_t first, std::int64_t count) { work(first, count); });
-}
-
 /// Returns x over its root mean square, in the format of sums.
 at::Tensor over_root_mean_square(const at::Tensor& x, const at::Tensor& inverse_root) {
   return x.to(inverse_root.scalar_type()).mul(inverse_root);
@@ -49,7 +26,7 @@ class RmsNorm : public torch::autograd::Function<RmsNorm> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
                             const at::Tensor& weight) {
-    const bool own = runs_own_loop(x);
+    const bool own = takes_row_kernels(x);
     const at::Tensor dense = own ? x.contiguous() : x;
     at::Tensor inverse_root;
     at::Tensor y;
@@ -85,7 +62,7 @@ class RmsNorm : public torch::autograd::Function<RmsNorm> {
                                                        const at::Tensor& weight) {
     at::Tensor y = at::empty_like(x);
     at::Tensor inverse_root = at::empty({x.numel() / x.size(-1)}, x.options());
-    with_kernels(x, [&](auto zero, const auto& kernels) {
+    with_row_kernels(x, [&](auto zero, const auto& kernels) {
       using T = decltype(zero);
       const std::int64_t features = x.size(-1);
       for_rows(inverse_root.numel(), features, [&](std::int64_t first, std::int64_t rows) {
@@ -111,7 +88,7 @@ class RmsNorm : public torch::autograd::Function<RmsNorm> {
     const std::int64_t parts = parallel_parts(all_rows, features);
     at::Tensor of_x = wanted[0] ? at::empty_like(x) : at::Tensor();
     at::Tensor of_weight = wanted[1] ? at::zeros({parts, features}, x.options()) : at::Tensor();
-    with_kernels(x, [&](auto zero, const auto& kernels) {
+    with_row_kernels(x, [&](auto zero, const auto& kernels) {
       using T = decltype(zero);
       for_each_part(parts, all_rows, [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
         const auto begin = first * features;
@@ -156,7 +133,7 @@ class GatedSilu : public torch::autograd::Function<GatedSilu> {
     auto shape = dense.sizes().vec();
     shape.back() = hidden;
     at::Tensor gated = at::empty(shape, dense.options());
-    with_kernels(dense, [&](auto zero, const auto& kernels) {
+    with_row_kernels(dense, [&](auto zero, const auto& kernels) {
       using T = decltype(zero);
       for_rows(gated.numel() / hidden, hidden, [&](std::int64_t first, std::int64_t rows) {
         kernels.gate(dense.const_data_ptr<T>() + 2 * first * hidden,
@@ -171,7 +148,7 @@ class GatedSilu : public torch::autograd::Function<GatedSilu> {
     const at::Tensor gradient = gradients[0].contiguous();
     const std::int64_t hidden = gradient.size(-1);
     at::Tensor of_gate_up = at::empty_like(gate_up);
-    with_kernels(gate_up, [&](auto zero, const auto& kernels) {
+    with_row_kernels(gate_up, [&](auto zero, const auto& kernels) {
       using T = decltype(zero);
       for_rows(gradient.numel() / hidden, hidden, [&](std::int64_t first, std::int64_t rows) {
         kernels.gate_gradient(gradient.const_data_ptr<T>() + first * hidden,
@@ -200,7 +177,7 @@ class SpreadHeads : public torch::autograd::Function<SpreadHeads> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& grouped,
                             const at::Tensor& cosine, const at::Tensor& sine, std::int64_t groups,
                             std::int64_t queries) {
-    const bool own = runs_own_loop(grouped);
+    const bool own = takes_row_kernels(grouped);
     context->save_for_backward({cosine, sine});
     context->saved_data["groups"] = groups;
     context->saved_data["queries"] = queries;
@@ -209,7 +186,7 @@ class SpreadHeads : public torch::autograd::Function<SpreadHeads> {
     at::Tensor spread = at::empty(
         {grouped.size(0), grouped.size(1), 3, groups, queries, heads.size(-1)}, grouped.options());
     if (own) {
-      with_kernels(grouped, [&](auto zero, const auto& kernels) {
+      with_row_kernels(grouped, [&](auto zero, const auto& kernels) {
         run_kernel(kernels.spread_heads, zero, grouped.contiguous(), spread, {cosine, sine},
                    {groups, queries});
       });
@@ -231,7 +208,7 @@ class SpreadHeads : public torch::autograd::Function<SpreadHeads> {
     at::Tensor heads = at::empty(
         {spread.size(0), spread.size(1), groups, queries + 2, spread.size(-1)}, spread.options());
     if (context->saved_data.at("own").toBool()) {
-      with_kernels(spread, [&](auto zero, const auto& kernels) {
+      with_row_kernels(spread, [&](auto zero, const auto& kernels) {
         run_kernel(kernels.gather_heads, zero, spread.contiguous(), heads, {saved[0], saved[1]},
                    {groups, queries});
       });
@@ -273,7 +250,7 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight) {
 }
 
 at::Tensor gated_silu(const at::Tensor& gate_up) {
-  if (runs_own_loop(gate_up)) return GatedSilu::apply(gate_up);
+  if (takes_row_kernels(gate_up)) return GatedSilu::apply(gate_up);
   const auto parts = gate_up.chunk(2, -1);
   return at::silu(parts[0]) * parts[1];
 }

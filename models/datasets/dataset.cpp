@@ -33,8 +33,8 @@ std::int64_t share(const char* option, double fraction, std::int64_t samples) {
   const auto count =
       static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(samples)));
   if (count > 0) return count;
-  throw std::invalid_argument(
-      fmt::format("{} {:g}: selects none of {} samples", option, fraction, samples));
+  throw std::invalid_argument(fmt::format(
+      "{} {:g}: selects none of {} samples; give a larger fraction", option, fraction, samples));
 }
 
 /// Returns the requested parts: the set's own, or fractions from the end of the training set.
@@ -57,7 +57,8 @@ Datasets cut(Datasets sets, const DatasetOptions& options) {
   take("--validation", options.validation, sets.validation);
   if (left <= 0) {
     throw std::invalid_argument(
-        fmt::format("--validation {:g}, --test {:g}: leave none of {} samples to train on",
+        fmt::format("--validation {:g}, --test {:g}: leave none of {} samples to train on; give "
+                    "smaller fractions",
                     options.validation, options.test, samples));
   }
   if (left < samples) sets.training = part_of(sets.training, 0, left);

@@ -28,7 +28,9 @@ bool is_hidden(const fs::path& path) { return path.filename().string().starts_wi
 
 /// Returns the sorted names of the subfolders.
 std::vector<std::string> subfolders(const fs::path& folder) {
-  if (!fs::is_directory(folder)) refuse_folder(folder, "no such folder");
+  if (!fs::is_directory(folder)) {
+    refuse_folder(folder, "no such folder; expected one with a subfolder for each class");
+  }
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.is_directory() && !is_hidden(entry.path())) {
@@ -46,7 +48,8 @@ void require_image_name(const fs::path& file) {
   constexpr std::array<std::string_view, 3> known = {".jpg", ".jpeg", ".png"};
   if (std::ranges::find(known, extension) != known.end()) return;
   refuse_folder(file,
-                "expected images in .png, .jpg or .jpeg; move other files out of the classes");
+                "expected images in .png, .jpg or .jpeg below the folder of each class; move other "
+                "files out");
 }
 
 /// Returns the images of a class and of its subfolders in torchvision's order: by folder, then by

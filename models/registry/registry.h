@@ -20,6 +20,7 @@ struct ModelOptions {
   std::int64_t classes = 0;   // outputs; 0: the model's own number
   std::int64_t features = 0;  // for a model that takes sizes; 0: its own number
   bool bias = true;           // for a model that takes sizes
+  double dropout = 0;         // for a model with dropout: the rate
 };
 
 enum class InputKind {
@@ -56,6 +57,7 @@ struct ModelEntry {
   std::string family = {};
   /// Features, outputs and bias come from the options.
   bool takes_sizes = false;
+  bool has_dropout = false;
   /// The model has the width, the image size and the sequence length of its file. Its layers are
   /// not Stratagem's own: no backward pass is split.
   bool fixed_size = false;

@@ -65,7 +65,10 @@ ScriptFile read(const std::string& file) {
   } catch (const std::invalid_argument&) {
     throw;
   } catch (const std::exception& error) {
-    refuse(file, fmt::format("it is not a TorchScript file: {}", reason_of(error)));
+    // LibTorch appends advice about checkpoints.
+    const std::string reason = reason_of(error);
+    refuse(file, fmt::format("it is not a TorchScript file: {}; {}",
+                             reason.substr(0, reason.find(". ")), remedy));
   }
 }
 

@@ -70,7 +70,10 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         command.register(commands)
     words = sys.argv[1:] if arguments is None else arguments
     own, rest = _split(words)
-    options = parser.parse_args(own)
+    options, unknown = parser.parse_known_args(own)
+    if unknown:
+        prog = " ".join(filter(None, ("stratagem", options.command, getattr(options, "kind", ""))))
+        parser.exit(2, f"{prog}: unrecognized arguments: {' '.join(unknown)}; see --help\n")
     if rest and not hasattr(options, "run_options"):
         parser.error(f"-- {rest[0]}: {options.command} takes no options of another command")
     if rest:

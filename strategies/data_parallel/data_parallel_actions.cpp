@@ -138,6 +138,7 @@ void DataParallelStrategy::forward(const Action& action, Work& work) {
   if (place.segment > 0) {
     own.set_input(0, stage_at(place.replica, place.segment - 1).output(0).detach());
   }
+  const models::SamplePlaceGuard of_samples(samples_of(place, work));
   own.forward(0, weight(place, work), /*keeps=*/!work.plan.recomputed.contains(action));
   const auto replica = static_cast<std::size_t>(place.replica);
   if (!work.evaluates || !loss_on_replicas_ || place.segment + 1 < segments()) return;
@@ -146,7 +147,13 @@ void DataParallelStrategy::forward(const Action& action, Work& work) {
 }
 
 void DataParallelStrategy::recompute(Place place, const Work& work) {
+  const models::SamplePlaceGuard of_samples(samples_of(place, work));
   stage_at(place.replica, place.segment).recompute(0, weight(place, work));
+}
+
+models::SamplePlace DataParallelStrategy::samples_of(Place place, const Work& work) const {
+  const auto replica = static_cast<std::size_t>(place.replica);
+  return workload_.place_of(work.batch, work.plan.step.partition.at(replica).start);
 }
 
 /// Returns the share of the replica's loss in the batch's; the loss of gathered outputs is whole.

@@ -115,6 +115,7 @@ class DataParallelStrategy : public strategies::Strategy {
   void forward(const schedules::Action& action, Work& work);
   void forward_loss(Work& work);
   void recompute(Place place, const Work& work);
+  models::SamplePlace samples_of(Place place, const Work& work) const;
   double weight(Place place, const Work& work) const;
   void backward(Place place, Work& work);
   void backward_loss(Work& work);

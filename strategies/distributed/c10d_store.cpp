@@ -89,14 +89,17 @@ std::unique_ptr<ranks::KeyValueStore> connect_store(const ranks::StoreEndpoint& 
     return std::make_unique<C10dStore>(
         place.name(), c10::make_intrusive<c10d::PrefixStore>(place.prefix, open_store(place)));
   } catch (const std::exception& error) {
-    throw runtime::CommunicationError(
-        fmt::format("{}: {}",
-                    place.serve ? fmt::format("cannot listen on {} (choose another port by "
-                                              "MASTER_PORT or --init-method tcp://HOST:PORT)",
-                                              place.name())
-                                : fmt::format("cannot connect to {} within {:g} s", place.name(),
-                                              std::chrono::duration<double>(place.timeout).count()),
-                    runtime::first_line(error)));
+    throw runtime::CommunicationError(fmt::format(
+        "{}: {}",
+        place.serve
+            ? fmt::format("cannot listen on {} (choose another address or port "
+                          "by MASTER_ADDR and MASTER_PORT, or by --init-method "
+                          "tcp://HOST:PORT)",
+                          place.name())
+            : fmt::format("cannot connect to {} within {:g} s (start rank 0 "
+                          "there, or raise --timeout)",
+                          place.name(), std::chrono::duration<double>(place.timeout).count()),
+        runtime::first_line(error)));
   }
 }
 

@@ -23,6 +23,10 @@ std::string are_gpus(std::size_t count) {
 [[noreturn]] void refuse_too_few(const std::vector<VisibleGpus>& ranks, std::size_t rank,
                                  std::int64_t wanted, std::size_t left) {
   const VisibleGpus& seen = ranks[rank];
+  if (ranks.size() == 1 && seen.identities.empty()) {
+    throw std::invalid_argument(
+        "--device cuda: no GPU can be used here; see `stratagem doctor`, or use --device cpu");
+  }
   if (ranks.size() == 1) {
     throw std::invalid_argument(
         fmt::format("--device cuda: {} devices need a GPU each, and there {}; {}", wanted,

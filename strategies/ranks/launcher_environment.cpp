@@ -39,7 +39,9 @@ class Reader {
     const auto text = look_up_(name);
     if (!text) return std::nullopt;
     const int value = parsed(name, *text, 1);
-    if (value > std::numeric_limits<std::uint16_t>::max()) throw wrong(name, *text, "a port");
+    if (value > std::numeric_limits<std::uint16_t>::max()) {
+      throw wrong(name, *text, "a port from 1 to 65535");
+    }
     return static_cast<std::uint16_t>(value);
   }
 
@@ -60,12 +62,14 @@ class Reader {
   int parsed(const std::string& name, const std::string& text, int low) const {
     const auto value = runtime::number_in<int>(text);
     if (value && *value >= low) return *value;
-    throw wrong(name, text, fmt::format("a whole number from {} on", low));
+    throw wrong(name, text, fmt::format("a whole number of {} or more", low));
   }
 
   std::invalid_argument missing(const std::string& name) const {
     return std::invalid_argument(
-        fmt::format("{}: {} is not set in the environment", to_string(launcher_), name));
+        fmt::format("{}: {} is not set in the environment; set it, or start the ranks by hand "
+                    "with --init-method, --rank and --world-size",
+                    to_string(launcher_), name));
   }
 
   std::invalid_argument wrong(const std::string& name, const std::string& text,

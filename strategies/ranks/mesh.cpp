@@ -18,7 +18,9 @@ constexpr std::array<std::string_view, 3> names = {"data", "pipeline", "tensor"}
 MeshDimension parse_dimension(std::string_view part, std::string_view whole) {
   const auto refuse = [&] {
     return std::invalid_argument(
-        fmt::format("--mesh: \"{}\" in \"{}\" is not NAME=SIZE with SIZE >= 1", part, whole));
+        fmt::format("--mesh {}: \"{}\" is not NAME=SIZE; expected a size of 1 or more, such as "
+                    "data=2/pipeline=2",
+                    whole, part));
   };
   const auto equals = part.find('=');
   if (equals == std::string_view::npos) throw refuse();
@@ -45,7 +47,10 @@ Mesh::Mesh(const std::vector<MeshDimension>& dimensions) {
   for (const auto& [name, size] : dimensions) {
     const std::size_t index = index_of(name);
     if (size > 1) in_order = in_order && index >= std::exchange(last, index);
-    if (seen[index]) throw std::invalid_argument(fmt::format("--mesh: {} appears twice", name));
+    if (seen[index]) {
+      throw std::invalid_argument(
+          fmt::format("--mesh: {} appears twice; give each dimension once", name));
+    }
     if (size < 1) {
       throw std::invalid_argument(fmt::format("--mesh: {}={} is below 1", name, size));
     }

@@ -118,80 +118,109 @@ bool awaits_another_device(const Schedule& lowered, const Action& action) {
   });
 }
 
-void for_each_in_order(const Schedule& lowered,
-                       const std::function<void(int device, const Action&)>& visit) {
+std::vector<std::size_t> visit_until_stuck(
+    const Schedule& lowered, const std::function<void(int device, const Action&)>& visit) {
   std::vector<std::size_t> next(lowered.actions.size(), 0);
   ActionSet visited(lowered.actions);
-  std::size_t remaining = 0;
-  for (const auto& actions : lowered.actions) remaining += actions.size();
   const ActionTest is_visited = [&](const Action& needed) { return visited.contains(needed); };
   const auto is_ready = [&](const Action& action) {
     return all_predecessors(lowered, action, is_visited);
   };
-  while (remaining > 0) {
-    const std::size_t before = remaining;
+  for (bool is_stuck = false; !is_stuck;) {
+    is_stuck = true;
     for (std::size_t device = 0; device < lowered.actions.size(); ++device) {
       const auto& actions = lowered.actions[device];
       while (next[device] < actions.size() && is_ready(actions[next[device]])) {
         const Action& action = actions[next[device]++];
         visit(static_cast<int>(device), action);
         visited.insert(action);
-        --remaining;
+        is_stuck = false;
       }
-    }
-    if (remaining == before) {
-      std::string stuck;
-      for (std::size_t device = 0; device < lowered.actions.size(); ++device) {
-        if (next[device] == lowered.actions[device].size()) continue;
-        stuck += fmt::format("{}device {} at {}", stuck.empty() ? "" : ", ", device,
-                             to_string(lowered.actions[device][next[device]]));
-      }
-      throw std::invalid_argument(
-          fmt::format("schedule {} deadlocks: {}\n{}", lowered.name, stuck, grid(lowered)));
     }
   }
+  return next;
 }
 
-void validate(const Schedule& lowered) {
-  const auto refuse = [&](const std::string& why) {
-    throw std::invalid_argument(
-        fmt::format("schedule {} is not valid: {}\n{}", lowered.name, why, grid(lowered)));
-  };
-  ActionSet listed(lowered.actions);
-  for (int device = 0; device < lowered.devices(); ++device) {
-    for (const Action& action : lowered.actions[static_cast<std::size_t>(device)]) {
-      if (action.stage < 0 || action.stage >= lowered.stages()) {
-        refuse(fmt::format("{} names a stage that does not exist", to_string(action)));
-      }
-      const int numbers = lowered.micro_batches * (is_of_a_visit(action.kind) ? 2 : 1);
-      if (action.micro_batch < 0 || action.micro_batch >= numbers) {
-        refuse(fmt::format("{} names a micro-batch that does not exist", to_string(action)));
-      }
-      if (lowered.device_of_stage[static_cast<std::size_t>(action.stage)] != device) {
-        refuse(fmt::format("{} is on device {}, but its stage is on another", to_string(action),
-                           device));
-      }
-      const bool of_halves =
-          action.kind == ActionKind::backward_input || action.kind == ActionKind::backward_weight;
-      if (lowered.split_backward ? action.kind == ActionKind::backward : of_halves) {
-        refuse(fmt::format("{} is not allowed: backward passes are {}", to_string(action),
-                           lowered.split_backward ? "split" : "whole"));
-      }
-      if (!listed.insert(action)) refuse(fmt::format("{} appears twice", to_string(action)));
-    }
+void for_each_in_order(const Schedule& lowered,
+                       const std::function<void(int device, const Action&)>& visit) {
+  const std::vector<std::size_t> next = visit_until_stuck(lowered, visit);
+  std::string stuck;
+  for (std::size_t device = 0; device < lowered.actions.size(); ++device) {
+    if (next[device] == lowered.actions[device].size()) continue;
+    stuck += fmt::format("{}device {} at {}", stuck.empty() ? "" : ", ", device,
+                         to_string(lowered.actions[device][next[device]]));
   }
+  if (stuck.empty()) return;
+  throw std::invalid_argument(
+      fmt::format("schedule {} deadlocks: {}\n{}", lowered.name, stuck, grid(lowered)));
+}
+
+namespace {
+
+/// Returns the rule that an action breaks on its device; empty if there is none.
+std::string wrong_with(const Schedule& lowered, int device, const Action& action) {
+  const std::string text = to_string(action);
+  if (action.stage < 0 || action.stage >= lowered.stages()) {
+    return fmt::format("{} names a stage that does not exist", text);
+  }
+  const int numbers = lowered.micro_batches * (is_of_a_visit(action.kind) ? 2 : 1);
+  if (action.micro_batch < 0 || action.micro_batch >= numbers) {
+    return fmt::format("{} names a micro-batch that does not exist", text);
+  }
+  if (lowered.device_of_stage[static_cast<std::size_t>(action.stage)] != device) {
+    return fmt::format("{} is on device {}, but its stage is on another", text, device);
+  }
+  const bool of_halves =
+      action.kind == ActionKind::backward_input || action.kind == ActionKind::backward_weight;
+  if (lowered.split_backward ? action.kind == ActionKind::backward : of_halves) {
+    return fmt::format("{} is not allowed: backward passes are {}", text,
+                       lowered.split_backward ? "split" : "whole");
+  }
+  return {};
+}
+
+/// Returns the first action that a complete schedule has and this one lacks.
+std::optional<Action> first_missing(const Schedule& lowered, const ActionSet& listed) {
   for (int stage = 0; stage < lowered.stages(); ++stage) {
     const int passes = lowered.not_trained.contains(stage) ? 0 : lowered.micro_batches;
     for (int micro_batch = 0; micro_batch < passes; ++micro_batch) {
       for (const auto kind :
            {ActionKind::forward, lowered.input_gradient_kind(), lowered.weight_gradient_kind()}) {
         const Action action{kind, stage, micro_batch};
-        if (!listed.contains(action)) refuse(fmt::format("{} is missing", to_string(action)));
+        if (!listed.contains(action)) return action;
       }
     }
     const Action update{ActionKind::optimizer, stage, 0};
     if (lowered.not_updated.contains(stage)) continue;
-    if (!listed.contains(update)) refuse(fmt::format("{} is missing", to_string(update)));
+    if (!listed.contains(update)) return update;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Fault> first_fault(const Schedule& lowered) {
+  ActionSet listed(lowered.actions);
+  for (int device = 0; device < lowered.devices(); ++device) {
+    const auto& actions = lowered.actions[static_cast<std::size_t>(device)];
+    for (std::size_t place = 0; place < actions.size(); ++place) {
+      std::string why = wrong_with(lowered, device, actions[place]);
+      if (why.empty() && !listed.insert(actions[place])) {
+        why = fmt::format("{} appears twice", to_string(actions[place]));
+      }
+      if (!why.empty()) return Fault{why, device, place};
+    }
+  }
+  const auto missing = first_missing(lowered, listed);
+  if (!missing) return std::nullopt;
+  return Fault{fmt::format("{} is missing", to_string(*missing)),
+               lowered.device_of_stage[static_cast<std::size_t>(missing->stage)]};
+}
+
+void validate(const Schedule& lowered) {
+  if (const auto fault = first_fault(lowered)) {
+    throw std::invalid_argument(
+        fmt::format("schedule {} is not valid: {}\n{}", lowered.name, fault->why, grid(lowered)));
   }
   for_each_in_order(lowered, [](int, const Action&) {});
 }

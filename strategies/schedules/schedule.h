@@ -5,8 +5,10 @@
 // transfers, the optimizer, and the dependencies.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -62,11 +64,26 @@ int rank_of_stage(const Schedule& schedule, int stage);
 /// Returns whether it waits for another device, directly or through its transfer from there.
 bool awaits_another_device(const Schedule& lowered, const Action& action);
 
+/// Visits actions once, in an order that respects every device's list and all predecessors, until
+/// no action can go next. Returns [device]: the number of its actions that were visited.
+std::vector<std::size_t> visit_until_stuck(
+    const Schedule& lowered, const std::function<void(int device, const Action&)>& visit);
+
 /// Visits every action once, in an order that respects every device's list and all predecessors.
 /// Throws std::invalid_argument with the grid if no action can go next (a deadlock), or if an
 /// action waits for one that the schedule lacks.
 void for_each_in_order(const Schedule& lowered,
                        const std::function<void(int device, const Action&)>& visit);
+
+/// A rule that a schedule breaks, besides deadlocks.
+struct Fault {
+  std::string why;                        // "0F1 appears twice"
+  int device = 0;                         // has the action, or lacks it
+  std::optional<std::size_t> place = {};  // in the device's list; none if it lacks the action
+};
+
+/// Returns the first fault of the devices' lists, if there is one.
+std::optional<Fault> first_fault(const Schedule& lowered);
 
 /// Throws std::invalid_argument, with the grid, unless every stage runs every micro-batch's forward
 /// and backward (or both its halves) exactly once, on its own device, and updates its parameters,

@@ -141,9 +141,10 @@ class Reader {
 
 Schedule of_size(const Schedule& order, const ScheduleSize& size) {
   if (size.devices != order.devices() || size.micro_batches > order.micro_batches) {
-    throw std::invalid_argument(
-        fmt::format("--schedule {}: has {} devices and {} micro-batches, not {} and {}", order.name,
-                    order.devices(), order.micro_batches, size.devices, size.micro_batches));
+    throw std::invalid_argument(fmt::format(
+        "--schedule {}: the numbers of devices and micro-batches are {} and {}; "
+        "expected {} and at least {}",
+        order.name, order.devices(), order.micro_batches, size.devices, size.micro_batches));
   }
   Schedule schedule = order;
   schedule.micro_batches = size.micro_batches;
@@ -157,12 +158,26 @@ Schedule of_size(const Schedule& order, const ScheduleSize& size) {
 
 }  // namespace
 
+Schedule read_order(const std::string& name, const std::string& text) {
+  return Reader(name).read(text);
+}
+
 ScheduleEntry read_schedule(const std::string& name, const std::string& text) {
-  const Schedule order = Reader(name).read(text);
+  const Schedule order = read_order(name, text);
+  if (const OrderFaults faults = faults_of(order); faults.fault) {
+    throw std::invalid_argument(fmt::format("--schedule {}: the order is not valid: {} (device {})",
+                                            name, faults.fault->why, faults.fault->device));
+  }
   try {
     validate(lower(order));
   } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument(fmt::format("--schedule {}: {}", name, runtime::first_line(error)));
+    std::string reason = runtime::first_line(error);
+    const std::string place = fmt::format("schedule {} ", name);
+    if (reason.starts_with(place)) reason = "the order " + reason.substr(place.size());
+    if (reason.starts_with("the order deadlocks")) {
+      reason += " (CF and CB: copies of an activation and of a gradient from another stage)";
+    }
+    throw std::invalid_argument(fmt::format("--schedule {}: {}", name, reason));
   }
   return {.name = name,
           .summary = "the order of a file",

@@ -129,8 +129,9 @@ std::vector<std::string> balanced_cut(const models::Workload& workload, int stag
   if (stages == 1) return {};
   std::vector<double> costs;
   device.enqueue(runtime::Stream::compute, "balance", [&] {
-    at::Tensor input =
-        backends::copy_to(workload.make_batch(0).slice(0, samples).inputs, device.description());
+    const models::Batch batch = workload.make_batch(0).slice(0, samples);
+    const models::SamplePlaceGuard place(workload.place_of(batch, 0));
+    at::Tensor input = backends::copy_to(batch.inputs, device.description());
     models::Model model = workload.make_meta_model();
     for (auto& layer : model.layers) {
       const auto only = std::move(layer);  // memory suffices for one layer at a time

@@ -245,7 +245,7 @@ void StagedStrategy::compute(const Action& action, StepInProgress& step) {
     case ActionKind::backward_weight:
       return own.backward_weight(micro_batch);
     case ActionKind::recompute:
-      return own.recompute(micro_batch, scaled_weight(action, step));
+      return recompute(action, step);
     case ActionKind::broadcast:
       return broadcast_buffers(index);
     case ActionKind::reduce_gradients:
@@ -269,8 +269,21 @@ void StagedStrategy::forward(const Action& action, const StepInProgress& step) {
   if (index > 0 && stages_->on_one_device(index, index - 1)) {
     stage(index).set_input(micro_batch, stage(index - 1).output(micro_batch).detach());
   }
+  const models::SamplePlaceGuard place(place_of(micro_batch, step));
   stage(index).forward(micro_batch, scaled_weight(action, step),
                        /*keeps=*/!step.plan.recomputed.contains(action));
+}
+
+void StagedStrategy::recompute(const Action& action, const StepInProgress& step) {
+  const models::SamplePlaceGuard place(place_of(action.micro_batch, step));
+  stage(action.stage).recompute(action.micro_batch, scaled_weight(action, step));
+}
+
+models::SamplePlace StagedStrategy::place_of(int micro_batch, const StepInProgress& step) const {
+  const schedules::Slice& slice = step.plan.slices.at(static_cast<std::size_t>(micro_batch));
+  models::SamplePlace place = workload_.place_of(step.batch, slice.start);
+  if (layout_) place.first_position = layout_->first_position();
+  return place;
 }
 
 /// Returns the micro-batch's weight, scaled for a backward pass.

@@ -108,6 +108,8 @@ class StagedStrategy : public strategies::Strategy {
   void note_collectives(const schedules::Action& action, StepInProgress& step);
   void load_input(const schedules::Action& action, const StepInProgress& step);
   void forward(const schedules::Action& action, const StepInProgress& step);
+  void recompute(const schedules::Action& action, const StepInProgress& step);
+  models::SamplePlace place_of(int micro_batch, const StepInProgress& step) const;
   double scaled_weight(const schedules::Action& action, const StepInProgress& step);
   void backward(const schedules::Action& action, StepInProgress& step);
   void broadcast_buffers(int stage);

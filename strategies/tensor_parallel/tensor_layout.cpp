@@ -81,6 +81,11 @@ models::Shape TensorLayout::boundary(models::Shape whole) const {
   return whole;
 }
 
+std::int64_t TensorLayout::first_position() const {
+  if (layout_ != Layout::sequence) return 0;
+  return group_.rank() * (workload_.sequence_length() / group_.size());
+}
+
 const ShardSpec* TensorLayout::shard_spec_of(const std::string& entry) const {
   for (const auto& [parameter, spec] : sharded_) {
     if (is_about(entry, parameter)) return &spec;

@@ -34,6 +34,9 @@ class TensorLayout {
   /// Returns the shape between two stages on this rank, from that on a single device.
   models::Shape boundary(models::Shape whole) const;
 
+  /// Returns the first of the positions of the activations on this rank.
+  std::int64_t first_position() const;
+
   /// gather() returns the whole entries, collectively, and slices() this rank's slices. Gradients
   /// and the optimizer's entries are sharded like their parameter.
   strategies::StateDictionary gather(const strategies::StateDictionary& slices,

@@ -21,7 +21,8 @@ LayerPointer part_of_embedding(LayerPointer whole, Sharder& sharder) {
       layer.position().defined() ? layer.position().detach() : at::Tensor(),
       models::TokenEmbeddingOptions{.vocabulary = vocabulary,
                                     .longest_sequence = layer.longest_sequence(),
-                                    .has_positions = layer.position().defined()},
+                                    .has_positions = layer.position().defined(),
+                                    .dropout = layer.dropout()},
       sharder.group(), sharder.layout());
 }
 

@@ -73,6 +73,7 @@ VocabParallelEmbedding::VocabParallelEmbedding(std::string name, at::Tensor toke
                                                TensorGroup& group, Layout layout)
     : Layer(std::move(name)),
       longest_sequence_(whole.longest_sequence),
+      dropout_(whole.dropout),
       first_(share_of(whole.vocabulary, group.rank(), group.size()).first),
       group_(group),
       layout_(layout) {
@@ -87,10 +88,11 @@ at::Tensor VocabParallelEmbedding::forward(const at::Tensor& input) {
   const bool by_sequence = layout_ == Layout::sequence;
   const at::Tensor sum = by_sequence ? scatter_to_ranks(partial_sum, group_, sequence_dimension)
                                      : reduce_from_ranks(partial_sum, group_);
-  if (!position_.defined()) return sum;
+  const double rate = training() ? dropout_ : 0;
+  if (!position_.defined()) return models::placed_dropout(sum, rate, name());
   at::Tensor positions = at::arange(input.size(1), input.options());
   if (by_sequence) positions = group_.own_part(positions, 0);
-  return sum + models::embedding(position_, positions);
+  return models::placed_dropout(sum + models::embedding(position_, positions), rate, name());
 }
 
 models::Shape VocabParallelEmbedding::output_shape(const models::Shape& input) const {

@@ -25,6 +25,7 @@ class VocabParallelEmbedding : public models::Layer {
   at::Tensor token_;
   at::Tensor position_;
   std::int64_t longest_sequence_;
+  double dropout_;
   std::int64_t first_;  // this rank's first entry
   TensorGroup& group_;
   Layout layout_;

@@ -253,7 +253,7 @@ def test_what_cannot_go_on_is_one_line(commands, tmp_path):
         (["--resume", "auto", "--samples", 46], "belongs to a training on other data"),
         (["--resume", "auto", "--max-steps", 5], "is of step 6, and the training ends at step 5"),
         (["--resume", "nowhere.pt"], "--resume nowhere.pt: expected auto, none or an existing"),
-        (["--strategy", "single,ddp"], "--checkpoint-dir, --resume: need one training"),
+        (["--strategy", "single,ddp"], "--checkpoint-dir: these options make 2 trainings"),
     ]:
         done = train(commands, tmp_path, *example(*arguments), code=2)
         assert message in done.stderr

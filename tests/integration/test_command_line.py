@@ -21,6 +21,7 @@ def one_line(text: str) -> str:
     [
         ([], ["subcommand is missing"]),
         (["rnu"], ['unknown subcommand "rnu"', 'did you mean "run"']),
+        (["--verion"], ["unknown option --verion", 'did you mean "--version"']),
         (["list", "modles"], ['did you mean "models"']),
         (["run", "--strategy", "pipelin"], ["--strategy", 'did you mean "pipeline"']),
         (["run", "--model", "resnet51"], ["--model", 'did you mean "resnet50"']),
@@ -29,6 +30,7 @@ def one_line(text: str) -> str:
         (["verify", "--steps", "3"], ["unknown option --steps"]),
         (["verify", "--out", "x.json"], ["unknown option --out"]),
         (["calibrate", "--model", "toy"], ["unknown option --model"]),
+        (["calibrate", "--devices", "1,2"], ["make 2 rows", "one is expected"]),
         (["export", "nowhere/x.pt", "--strategy", "single,ddp"], ["make 2 rows", "one is expected"]),
         (["export", "nowhere/x.pt", "--model", "toy"], ["cannot write nowhere/x.pt"]),
         (["prove", "nowhere.json", "--model", "toy"], ["cannot read nowhere.json"]),
@@ -58,13 +60,22 @@ def one_line(text: str) -> str:
             ["--devices 1000", "--oversubscribe"],
         ),
         (["run", "--resume"], ["--resume", "--out"]),
+        (["run", "--devices=", "--quiet"], ["--devices: the value is empty"]),
+        (["run", "--model", "script:"], ['--model "script:": expected script:FILE']),
+        (["run", *TOY, "--strategy", "ddp", "--device-ids", "0+999"], ["--device-ids 0+999 with 1 core each"]),
+        (["train", "--model", "toy", "--resume", "/"], ["--resume /: is a folder"]),
+        (
+            ["run", *TOY, "--rank", "0", "--world-size", "2", "--init-method", "file:///nowhere/x"],
+            ["--init-method file:///nowhere/x: the folder /nowhere does not exist"],
+        ),
         (["run", "--config", "/nonexistent.json"], ["/nonexistent.json"]),
-        (["simulate", "--schedule", "zigzag"], ["zigzag", "1f1b"]),
+        (["simulate", "--schedule", "zigzag"], ["--schedule: ", "zigzag", "1f1b"]),
+        (["simulate", "--stages", "0"], ["--stages 0: expected 1 or more"]),
         (["simulate", "--forward-ms", "1+2+3"], ["--forward-ms", "3 values for 2 stages"]),
         (["simulate", "--micro-batches", "0"], ["micro-batch"]),
-        (["simulate", "--schedule", "zb_v", "--virtual-stages", "3"], ["--virtual-stages 3: zb_v has 2"]),
-        (["simulate", "--live-micro-batches", "3"], ["--live-micro-batches: 1f1b is not searched; use --schedule zb_auto"]),
-        (["simulate", "--schedule", "zb_auto", "--live-micro-batches", "-1"], ["-1 is out of range; 0 or more"]),
+        (["simulate", "--schedule", "zb_v", "--virtual-stages", "3"], ["--virtual-stages 3: zb_v always has 2"]),
+        (["simulate", "--live-micro-batches", "3"], ["has no effect on 1f1b; it applies to --schedule zb_auto"]),
+        (["simulate", "--schedule", "zb_auto", "--live-micro-batches", "-1"], ["-1 is out of range; expected 0 or more"]),
         (
             ["run", "--strategy", "pipeline", "--schedule", "zb_h1", "--live-micro-batches", "2"],
             ["--live-micro-batches", "zb_auto"],
@@ -79,7 +90,9 @@ def one_line(text: str) -> str:
         ),
         (["simulate", "--stages", "1000000000", "--micro-batches", "1000000000"], ["GiB", "smaller"]),
         (["simulate", "--stages", "99999999999"], ['--stages: "99999999999" is not a valid number']),
-        (["simulate", "--link-ms", "1e400"], ["--link-ms: inf is out of range; 0 to 1e+12"]),
+        (["simulate", "--schedule", "1f1b", "--schedule-file", "x.csv"], ["give one of them"]),
+        (["simulate", "--schedule-file", "nowhere.csv"], ["cannot read nowhere.csv"]),
+        (["simulate", "--link-ms", "1e400"], ["--link-ms: inf is out of range; expected 0 to 1e+12"]),
         (["simulate", "--forward-ms", "1e308"], ['--forward-ms: "1e308"', "0 to 1e+12"]),
         (["run", *TOY, "--model", "linear"], ["--model: given 2 times; give it once"]),
         (["run", *TOY, "--out", "r.json", "--trace", "./r.json"], ["two outputs share ./r.json"]),
@@ -89,7 +102,10 @@ def one_line(text: str) -> str:
             ["--partition flops: the row has one stage"],
         ),
         (["run", *TOY, "--timeout", "1e300"], ["--timeout: 1e300 is out of range"]),
-        (["doctor", "--device", "gpu"], ["unknown arguments: gpu --device"]),
+        (["doctor", "--device", "gpu"], ["unknown option --device"]),
+        (["list", "models", "mlp"], ['unexpected argument "mlp"']),
+        (["run", "--strategy"], ["--strategy: the value is missing; expected --strategy NAME"]),
+        (["export", "--reference-steps", "-1", "x.pt"], ["--reference-steps: -1 is out of range; expected 0 to 1000"]),
         (
             ["run", "--model", "resnet18", "--image-size", "65536", "--global-batch-size", "9"],
             ["--global-batch-size 9: needs 432.0 GiB of memory"],
@@ -139,6 +155,15 @@ def test_a_loss_that_is_not_finite_names_its_step(commands):
     assert done.returncode == 4
     assert "the loss of timed step 0 is" in done.stderr
     assert "a smaller --learning-rate may help" in done.stderr
+
+
+def test_a_schedule_file_of_another_size_is_refused_before_measuring(commands, tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("0F0,0B0\n")
+    done = commands.stratagem("run", *TOY, "--strategy", "pipeline", "--split-size", 10,
+                              "--schedule", f"csv:{path}")  # fmt: skip
+    assert done.returncode == 2
+    assert "are 1 and 1; expected 2 and at least 2" in one_line(done.stderr)
 
 
 @pytest.mark.parametrize("out", ["missing/results.json", "."])
@@ -267,6 +292,28 @@ def test_an_order_from_a_file_is_simulated_and_run(commands, tmp_path):
     done = commands.stratagem("simulate", *row, "--stages", 2)
     assert done.returncode == 2
     assert 'line 2, cell 5: "1Q1" is not an action' in one_line(done.stderr)
+
+
+def test_an_order_that_is_not_valid_is_drawn(commands, tmp_path):
+    """The picture is on standard output; the error stays one line."""
+    order = tmp_path / "order.csv"
+    order.write_text("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n")
+    done = commands.stratagem("simulate", "--schedule-file", order)
+    assert done.returncode == 0, done.stderr
+    assert f"csv:{order}: 2 stages, 2 micro-batches\nmakespan  9 ms\n" in done.stdout
+    order.write_text("0F0,0F1,0B0,0B1\n1F0,1F1,1B1\n")
+    for row in (["--schedule-file", order], ["--schedule", f"csv:{order}"]):
+        done = commands.stratagem("simulate", *row)
+        assert done.returncode == 2
+        assert "is not valid: 1B0 is missing" in one_line(done.stderr)
+        assert done.stdout.splitlines() == [
+            "device 0 | 0F0  0F1 [0B0] 0B1",
+            "device 1 | 1F0  1F1  1B1",
+            "device 1: 1B0 is missing",
+            "device 0 waits at 0B0 for 1B0 on device 1, which is not in the order",
+        ]
+    done = commands.stratagem("simulate", "--schedule-file", order, "--out", "-")
+    assert done.returncode == 2 and not done.stdout
 
 
 @pytest.mark.parametrize(("option", "value", "makespan"), [

@@ -75,7 +75,7 @@ def test_what_is_no_folder_of_images_is_one_line(commands, pictures):
     assert "/train/red/notes.txt: expected images in" in refusal(commands, *images)
     assert "--token-dtype: needs --data tokens" in refusal(
         commands, "--model", "toy", "--token-dtype", "uint32")
-    assert "trains on vectors: random" in refusal(
+    assert "trains on vectors; choices: random" in refusal(
         commands, "--model", "toy", "--data", f"images:{pictures}")
 
 

@@ -80,7 +80,7 @@ def installed(tmp_path_factory) -> Installed:
         (found.broken / f"{name}.cpp").write_text(text, encoding="utf-8")
         lines.append(f"stratagem_plugin({name} {name}.cpp)")
     (found.broken / "CMakeLists.txt").write_text("\n".join(lines), encoding="utf-8")
-    build = 'cmake -S . -B . -DCMAKE_PREFIX_PATH="$PREFIX"; cmake --build .'
+    build = 'cmake -G Ninja -S . -B . -DCMAKE_PREFIX_PATH="$PREFIX"; cmake --build .'
     shell(build, environment, found.broken)
     return found
 

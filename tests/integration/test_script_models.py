@@ -99,6 +99,15 @@ def files(tmp_path_factory) -> dict[str, Path]:
     return {name: folder / f"{name}.pt" for name in MODELS}
 
 
+def test_a_schedule_file_may_have_few_micro_batches(commands, files, tmp_path):
+    order = tmp_path / "order.csv"
+    order.write_text("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n")
+    done = commands.stratagem("run", "--strategy", "pipeline", "--schedule", f"csv:{order}",
+                              "--model", f"script:{files['resnet']}", *MODELS["resnet"][2],
+                              "--steps", "1", "--repetitions", "1", "--no-predict")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
 def torchvision_resnet(classes: int = 10) -> nn.Module:
     """Return torchvision's ResNet-18 as a list of layers: its forward() flattens before fc."""
     net = importlib.import_module("torchvision").models.resnet18(num_classes=classes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 GPT = ["--model", "gpt-tiny", "--global-batch-size", 8, "--optimizer", "adamw"]
@@ -182,7 +184,32 @@ def test_a_budget_chooses_window_and_resharding(commands):
     assert "--memory-budget: zero3 needs" in tight.stderr.splitlines()[-1]
     assert "--prefetch-groups 0" in tight.stderr.splitlines()[-1]
 
-    for strategy, budget, words in (("ddp", "1G", "shards no state"), ("zero3", "many", "as 800M")):
+    for strategy, budget, words in (
+        ("data_parallel", "1G", "no predicted memory"),
+        ("zero3", "many", "as 800M"),
+    ):
         refused = simulate(commands, "--strategy", strategy, "--memory-budget", budget)
         assert refused.returncode == 2
         assert words in refused.stderr
+
+
+def test_a_budget_chooses_the_least_recomputation(commands):
+    pipeline = ("--strategy", "pipeline", "--split-size", 1, "--cut", "blocks.1")
+    roomy = simulate(commands, *pipeline, "--memory-budget", "1G")
+    assert roomy.returncode == 0, roomy.stderr
+    assert re.findall("(fits|too large) +--recompute ([a-z]+)", roomy.stderr) == [("fits", "none")]
+
+    tight = simulate(commands, *pipeline, "--memory-budget", "0.1M")
+    assert tight.returncode == 2
+    kinds = re.findall("([0-9.]+) MiB  too large  --recompute ([a-z]+)", tight.stderr)
+    assert [kind for _, kind in kinds] == ["none", "selective", "full"]
+    peaks = [float(peak) for peak, _ in kinds]
+    assert peaks[0] > peaks[1] and peaks[0] > peaks[2]
+    assert "--memory-budget: pipeline needs" in tight.stderr.splitlines()[-1]
+
+    between = simulate(commands, *pipeline, "--memory-budget", f"{(peaks[0] + peaks[1]) / 2:.4f}M")
+    assert "recompute:selective" in between.stdout
+
+    both = simulate(commands, *pipeline, "--memory-budget", "1G", "--recompute", "full")
+    assert both.returncode == 2
+    assert "--memory-budget chooses --recompute" in both.stderr

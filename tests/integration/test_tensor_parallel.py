@@ -103,7 +103,7 @@ def test_a_mesh_of_three_dimensions_equals_one_device(commands):
         ),
         (["--reduce-scatter", "library"], "--reduce-scatter: has no effect on the chosen rows"),
         (["--split-size", 2], "--split-size: has no effect on the chosen rows"),
-        (["--sequence-length", 33], "33 is too long for gpt-tiny; 1 to 32"),
+        (["--sequence-length", 33], "33 is too long for gpt-tiny; expected 1 to 32"),
         (["--loss", "mse"], "--loss: has no effect on the chosen rows"),
         (
             ["--model", "gpt-small", "--image-size", 64],

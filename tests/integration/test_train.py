@@ -147,8 +147,8 @@ def test_the_whole_training_is_written_at_its_end(commands, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--data", "shapes", "--model", "toy"], "--data shapes: toy trains on vectors: random"),
-        (["--data", "random", "--model", "gpt-tiny"], "gpt-tiny trains on tokens: text"),
+        (["--data", "shapes", "--model", "toy"], "--data shapes: toy trains on vectors; choices: random"),
+        (["--data", "random", "--model", "gpt-tiny"], "gpt-tiny trains on tokens; choices: text"),
         (["--initial-state", "nowhere.pt", "--model", "toy"], "nowhere.pt: no such file"),
         (["--data", "mnist:nowhere", "--model", "resnet18"], "nowhere"),
         (["--tail", "drop", "--samples", 4, "--model", "toy"], "are fewer than a batch"),

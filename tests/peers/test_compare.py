@@ -165,8 +165,8 @@ def test_interrupt_keeps_finished_rounds(stratagem, tmp_path):
     ("arguments", "code", "message"),
     [
         (["--only", "nobody"], 3, "nothing matches --only nobody"),
-        (["--only", "("], 2, "no regular expression"),
-        (["--rounds", "0"], 2, "0 is not a whole number from 1 on"),
+        (["--only", "("], 2, "not a regular expression"),
+        (["--rounds", "0"], 2, "0 is not a whole number of 1 or more"),
         (["--scenario", "train", "--steps", "3"], 2, "--steps: scenario train has none"),
         (["--scenario", "data_parallel", "--splits", "8"], 2, "--splits: scenario data_parallel"),
         (["--scenario", "gpt", "--image", "64"], 2, "--image: scenario gpt has none"),

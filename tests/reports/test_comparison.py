@@ -313,6 +313,14 @@ def test_one_format_alone_on_standard_output(write_json, capsys):
     assert "only one" in capsys.readouterr().err
 
 
+def test_two_formats_need_two_files(write_json, tmp_path, capsys):
+    path = str(write_json(scaled(1)))
+    both = str(tmp_path / "both")
+    assert command.main(["compare", path, path, "--json", both, "--html", both]) == 2
+    assert f"two outputs share {both}" in capsys.readouterr().err
+    assert not (tmp_path / "both").exists()
+
+
 ENTRY = document({ROW: [launch(1.0)]})["benchmarks"][0]
 BAD = {
     "duplicate": (

@@ -77,5 +77,11 @@ def test_a_clone_without_releases_is_one_line_and_exit_2(tree: Path, tmp_path: P
     result = check(tree, folder)
     assert result.returncode == 2
     assert result.stderr == (
-        f"tools/check_google_benchmark: {folder} has no tags of releases 1.6 to 1.9\n"
+        f"tools/check_google_benchmark: {folder}: no tags of releases 1.6 to 1.9; fetch them\n"
     )
+
+
+def test_a_clone_that_does_not_exist_is_one_line_and_exit_2(tree: Path, tmp_path: Path) -> None:
+    result = check(tree, tmp_path / "nowhere")
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1 and "nowhere: no such folder" in result.stderr

@@ -82,6 +82,32 @@ def test_a_folder_without_a_comparison_is_one_line(tmp_path):
     assert done.stderr == f"tools/post_comparison: {tmp_path}: no comparison.json and comparison.md in it\n"
 
 
+def test_a_variable_that_is_not_set_is_one_line(tmp_path):
+    others = {key: value for key, value in os.environ.items() if key not in ENVIRONMENT}
+    done = subprocess.run(
+        [ROOT / "tools/post_comparison", tmp_path, "exact"], env=others,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "GITHUB_REPOSITORY is not set" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--rate"], "--rate needs a value"),
+        (["--port", "x", "true"], "--port x: expected a port from 1 to 65535"),
+        (["no_such_command"], "no_such_command: no such command"),
+    ],
+)
+def test_two_hosts_refuses_in_one_line(arguments, words):
+    done = subprocess.run(
+        [ROOT / "tools/two_hosts", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == f"two_hosts: {words}\n"
+
+
 def test_a_description_s_lines_accept_increases(tmp_path):
     program(tmp_path / "head/bin/stratagem", 'printf "%s\\n" "$@"')
     text = "Why.\r\naccept: aten_operators=ddp/*\r\naccept:  flops_per_step=single/mlp \nI accept: $(exit 9)=x\n"

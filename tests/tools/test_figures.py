@@ -155,7 +155,8 @@ def test_the_command_names_a_scenario_that_there_is_not():
         [sys.executable, ROOT / "tools" / "figures", "nothing"], capture_output=True, text=True
     )
     assert run.returncode == 2
-    assert "unknown scenario nothing; the scenarios are main_job, " in run.stderr
+    assert run.stderr.startswith("tools/figures: unknown scenario nothing; choices: main_job, ")
+    assert run.stderr.count("\n") == 1
 
 
 def test_a_long_description_of_a_picture_keeps_whole_values():

@@ -203,7 +203,25 @@ def test_a_program_that_is_not_there_is_named(programs, gpu_check):
 def test_sections_that_there_are_not_are_one_line(gpu_check):
     done, _ = gpu_check("--only", "nothing")
     assert done.returncode == 3
-    assert done.stderr == f"tools/gpu_check: --only nothing matches no section: {', '.join(KEYS)}\n"
+    assert done.stderr == (
+        f"tools/gpu_check: --only nothing: matches no section; sections: {', '.join(KEYS)}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--only", "("], "( is not a regular expression"),
+        (["--minutes", "-3"], "-3: expected a number above 0"),
+        (["--minutes", "x"], "x: expected a number above 0"),
+        (["--programs", "/nowhere"], "/nowhere: no such folder"),
+        (["--out-dir", "/dev/null/x"], "--out-dir /dev/null/x: cannot be made: Not a directory"),
+    ],
+)
+def test_wrong_options_are_one_line_and_exit_2(programs, gpu_check, options, words):
+    done, _ = gpu_check(*options)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and words in done.stderr
 
 
 def test_the_users_own_packages_stay_on_pythons_path(tmp_path):

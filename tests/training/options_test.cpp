@@ -61,7 +61,7 @@ TEST(TrainingOptions, UnknownChoicesNameTheNearest) {
     tail_of("padd");
     FAIL();
   } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), HasSubstr("--tail: unknown choice \"padd\": did you mean \"pad\"?"));
+    EXPECT_THAT(error.what(), HasSubstr("--tail: unknown value \"padd\": did you mean \"pad\"?"));
   }
   EXPECT_THROW(decay_of("cosin"), std::invalid_argument);
 }

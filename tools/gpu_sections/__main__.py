@@ -1,12 +1,15 @@
 """Runs the sections one after another, goes on after one that failed, and writes the page."""
 
 import argparse
+import contextlib
+import math
 import re
 import signal
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from gpu_sections.machine import ROOT, Machine, look
 from gpu_sections.page import Result, render
@@ -17,14 +20,45 @@ DONE, FAILED, BAD_USAGE, NOTHING_MATCHED, INTERRUPTED = 0, 1, 2, 3, 130
 NAME = "tools/gpu_check"
 
 
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the command with the message."""
+        self.exit(BAD_USAGE, f"{NAME}: {message}: see {NAME} --help\n")
+
+
+def minutes(text: str) -> float:
+    """Return the positive number that `text` holds, for argparse."""
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < math.inf:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text}: expected a number above 0")
+
+
+def regular_expression(text: str) -> re.Pattern:
+    """Return the compiled expression, for argparse."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text} is not a regular expression: {error}") from error
+
+
+def existing_folder(text: str) -> Path:
+    """Return the path of a folder that exists, for argparse."""
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{text}: no such folder")
+    return Path(text)
+
+
 def parse_arguments() -> argparse.Namespace:
     """Return the command line, which tools/gpu_check made."""
-    parser = argparse.ArgumentParser(prog=NAME)
+    parser = Parser(prog=NAME)
     parser.add_argument("--device", choices=("cpu", "cuda"), required=True)
-    parser.add_argument("--programs", type=Path, required=True)
+    parser.add_argument("--programs", type=existing_folder, required=True)
     parser.add_argument("--out-dir", type=Path, required=True)
-    parser.add_argument("--minutes", type=float, required=True)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--minutes", type=minutes, required=True)
+    parser.add_argument("--only", type=regular_expression, default=re.compile(""))
     return parser.parse_args()
 
 
@@ -82,15 +116,19 @@ def main() -> int:
     arguments = parse_arguments()
     signal.signal(signal.SIGTERM, interrupt)
     out = arguments.out_dir.absolute()
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        say(f"{NAME}: --out-dir {out}: cannot be made: {error.strerror}; name another folder")
+        return BAD_USAGE
     machine = look(arguments.device, arguments.programs.absolute(), out)
     if arguments.device == "cuda" and machine.gpus == 0:
         say(f"{NAME}: PyTorch sees no GPU: is it built with CUDA, and the driver new enough?")
         return BAD_USAGE
-    chosen = [each for each in sections_of(machine) if re.search(arguments.only, each.key)]
+    chosen = [each for each in sections_of(machine) if arguments.only.search(each.key)]
     if not chosen:
         keys = ", ".join(each.key for each in sections_of(machine))
-        say(f"{NAME}: --only {arguments.only} matches no section: {keys}")
+        say(f"{NAME}: --only {arguments.only.pattern}: matches no section; sections: {keys}")
         return NOTHING_MATCHED
     page = arguments.out_dir / "page.md"
     code = run_all(chosen, machine, arguments.minutes, page)

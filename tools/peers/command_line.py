@@ -20,7 +20,7 @@ class Parser(argparse.ArgumentParser):
 def at_least_one(text: str) -> int:
     """Return the positive integer that `text` holds, for argparse."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
     return int(text)
 
 
@@ -37,4 +37,4 @@ def regular_expression(text: str) -> re.Pattern:
     try:
         return re.compile(text)
     except re.error as error:
-        raise argparse.ArgumentTypeError(f"{text} is no regular expression: {error}") from error
+        raise argparse.ArgumentTypeError(f"{text} is not a regular expression: {error}") from error

@@ -5,8 +5,8 @@ A CPU device is one thread pinned to one core; data_parallel's, which is one, ha
 device is a GPU. Inside the timed region of each rank: copy of its inputs and targets (clones, to a
 GPU from page-locked memory), zero_grad, forward, loss, backward with its communication,
 optimizer.step. Steps warm up, a barrier stands before the timed steps and none between them; a step
-lasts from the last rank's end to the last rank's end. With --init-method, --rank and --world-size the process is
-one rank of a launch that something else started, and rank 0 prints the line.
+lasts from the last rank's end to the last rank's end. With --init-method, --rank and --world-size
+the process is one rank of a launch that something else started, and rank 0 prints the line.
 """
 
 import argparse
@@ -26,6 +26,10 @@ MODELS = ("resnet50", "gpt-small", "gpt-tiny", "llama-small", "llama-tiny")
 ONE_DEVICE = ("single", "autocast")
 STRATEGIES = (*ONE_DEVICE, "data_parallel", *RANKED)
 SHARE_A_GPU = ("single", "ddp")  # Gloo reduces tensors of GPUs, and sends none
+RECOMPUTING = ("single", "ddp")
+# The transformer blocks of each model that can repeat forward passes. ResNet-50 cannot: its running
+# statistics would take in each batch twice.
+BLOCKS = {"gpt-small": 8, "gpt-tiny": 2, "llama-small": 8, "llama-tiny": 2}
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -34,30 +38,37 @@ def parse_arguments() -> argparse.Namespace:
     add = parser.add_argument
     add("strategy", choices=STRATEGIES)
     add("--device", choices=("cpu", "cuda"), default="cpu")
-    add("--devices", type=int, default=2, help="of all but single and autocast, of one (2)")
+    add("--devices", type=int, default=2, help="number of devices; single and autocast use one (2)")
     add("--model", choices=MODELS, default=MODELS[0])
-    add("--batch", type=int, default=48, help="samples in a step (48)")
-    add("--image", type=int, default=128, help="image side in pixels (128)")
-    add("--steps", type=int, default=2, help="timed steps (2)")
-    add("--most-warm-up", type=int, default=50, help="warm-up steps, at most (50)")
-    add("--seed", type=int, default=1, help="of weights and data (1)")
-    add("--workload", metavar="FILE", help="initial state and batches, by `stratagem export`")
-    add("--evidence", metavar="FILE", help="write what `stratagem prove` compares")
+    add("--batch", type=int, default=48, help="number of samples of a step (48)")
+    add("--image", type=int, default=128, help="height and width of images in pixels (128)")
+    add("--steps", type=int, default=2, help="number of timed steps (2)")
+    add("--most-warm-up", type=int, default=50, help="largest number of warm-up steps (50)")
+    add("--seed", type=int, default=1, help="random seed of weights and data (1)")
+    add("--workload", metavar="FILE", help="take initial state and batches of `stratagem export`")
+    add("--evidence", metavar="FILE", help="write the evidence for `stratagem prove`")
     add("--memory-format", choices=("nchw", "channels_last"), default="nchw")
-    add("--matmul", choices=("installed", "onednn"), default="installed", help="float32 products")
-    add("--compile", action="store_true", help="torch.compile the model")
-    add("--format", choices=("bfloat16", "float16"), help="of autocast (bfloat16)")
-    add("--no-reshard-after-forward", action="store_true", help="of fsdp: keep gathered layers")
-    add("--wrap", choices=("layers", "blocks"), help="of fsdp: what is gathered together (layers)")
-    add("--bucket-mb", type=float, help="of ddp: gradients that are reduced together (25)")
-    add("--static-graph", action="store_true", help="of ddp: every step is like the first")
-    add("--schedule", choices=SCHEDULES, default="1f1b", help="of pipelining (1f1b)")
-    add("--split-size", type=int, default=12, help="micro-batch size of pipelining (12)")
-    add("--cut", default="layer3", help="first layers of the stages after the first, joined by +")
-    add("--init-method", help="where ranks meet that something else starts: this is one of them")
-    add("--rank", type=int, help="which of them")
-    add("--world-size", type=int, help="how many they are")
-    add("--interface", help="network interface between them (lo)")
+    add("--matmul", choices=("installed", "onednn"), default="installed",
+        help="library of float32 matrix products on CPUs (installed)")  # fmt: skip
+    add("--compile", action="store_true", help="compile the model by torch.compile")
+    add("--format", choices=("bfloat16", "float16"), help="number format of autocast (bfloat16)")
+    add("--no-reshard-after-forward", action="store_true",
+        help="fsdp: keep gathered layers from the forward pass to the backward pass")  # fmt: skip
+    add("--wrap", choices=("layers", "blocks"), help="fsdp: units of gathering (layers)")
+    add("--bucket-mb", type=float, help="ddp: size of a gradient bucket in MiB (25)")
+    add("--static-graph", action="store_true", help="ddp: set static_graph")
+    add("--recompute", choices=("none", "full"), default="none",
+        help="single, ddp: blocks repeat their forward pass in the backward pass (none)")  # fmt: skip
+    add("--segments", type=int, metavar="N",
+        help="--recompute full: N runs of blocks; all but the last are repeated (every block)")  # fmt: skip
+    add("--reentrant", action="store_true", help="--recompute full: use reentrant autograd")
+    add("--schedule", choices=SCHEDULES, default="1f1b", help="pipelining: schedule (1f1b)")
+    add("--split-size", type=int, default=12, help="pipelining: micro-batch size (12)")
+    add("--cut", default="layer3", help="first layer of each stage after the first, joined by +")
+    add("--init-method", help="rendezvous address, if another program starts the ranks")
+    add("--rank", type=int, help="rank of this process, if another program starts the ranks")
+    add("--world-size", type=int, help="number of ranks, if another program starts the ranks")
+    add("--interface", help="network interface between ranks (lo)")
     arguments = parser.parse_args()
     if arguments.device == "cuda" and arguments.matmul != "installed":
         parser.error(f"--matmul {arguments.matmul}: of CPUs, and --device is cuda")
@@ -75,6 +86,8 @@ def parse_arguments() -> argparse.Namespace:
         parser.error("--compile: not of tensor_parallel")
     if arguments.format and arguments.strategy != "autocast":
         parser.error(f"--format: of autocast, not of {arguments.strategy}")
+    if why := why_no_recomputation(arguments):
+        parser.error(why)
     arguments.format = arguments.format or "bfloat16"
     arguments.wrap = arguments.wrap or "layers"
     try:
@@ -84,15 +97,33 @@ def parse_arguments() -> argparse.Namespace:
     return arguments
 
 
+def why_no_recomputation(arguments: argparse.Namespace) -> str | None:
+    """Return in one line which option of repeated forward passes cannot be, or None."""
+    segments = arguments.segments is not None
+    options = {"--segments": segments, "--reentrant": arguments.reentrant}
+    named = next((option for option, given in options.items() if given), None)
+    if arguments.recompute == "none":
+        return f"{named}: of --recompute full" if named else None
+    if arguments.strategy not in RECOMPUTING:
+        return f"--recompute: of {' and '.join(RECOMPUTING)}, not of {arguments.strategy}"
+    if arguments.model not in BLOCKS:
+        return f"--recompute: of {', '.join(BLOCKS)}, not of {arguments.model}"
+    if named and arguments.compile:
+        # The compiler omits checkpoint_sequential, and has one kind of checkpoint.
+        return f"{named}: not of --compile"
+    if segments and not 2 <= arguments.segments <= BLOCKS[arguments.model]:
+        return f"--segments: {arguments.segments} is not from 2 to {BLOCKS[arguments.model]}"
+    return None
+
+
 def placement_of(arguments: argparse.Namespace, gpus: int) -> Placement:
     """Return where the strategy's ranks or replicas compute, with so many GPUs to be seen."""
     count = 1 if arguments.strategy in ONE_DEVICE else arguments.devices
     placement = place(arguments.device, count, gpus)
-    if count > len(set(placement.devices)) and arguments.device == "cuda":
-        if arguments.strategy not in SHARE_A_GPU:
-            raise SystemExit(
-                f"{arguments.strategy}: --devices {count} needs as many GPUs, found {gpus}"
-            )
+    shared = count > len(set(placement.devices)) and arguments.device == "cuda"
+    if shared and arguments.strategy not in SHARE_A_GPU:
+        why = f"--devices {count} needs as many GPUs, found {gpus}"
+        raise SystemExit(f"{arguments.strategy}: {why}")
     return placement
 
 

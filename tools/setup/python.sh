@@ -33,7 +33,7 @@ pip_install() {
   local -a quiet=()
   [[ -t 2 ]] || quiet=(--quiet)
   "$venv/bin/pip" install --disable-pip-version-check --no-compile --no-warn-conflicts "${quiet[@]}" "$@" ||
-    die 2 "pip could not install: is there a network, and does the version exist? see above"
+    die 2 "pip could not install: check the network and the version; pip's message is above"
 }
 
 # stamped NAME CONTENT: whether the last finished install of NAME was asked for exactly this.

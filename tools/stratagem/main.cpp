@@ -12,6 +12,7 @@
 
 #include "bench/config/plugins.h"
 #include "bench/launch/exit_codes.h"
+#include "strategies/schedules/schedule_file.h"
 #include "tools/stratagem/subcommand.h"
 
 namespace stratagem::tools {
@@ -23,6 +24,13 @@ const Performers without_torch = {{"simulate", simulate},
                                   {"history", history},
                                   {"schema", schema}};
 
+/// Returns whether a call names plug-ins besides orders of actions, which need no LibTorch.
+bool has_plugins(const Arguments& arguments) {
+  return !std::ranges::all_of(bench::requested_plugins(arguments), [](const std::string& file) {
+    return file.starts_with(schedules::order_prefix);
+  });
+}
+
 /// Returns whether a call needs models, strategies or plug-ins.
 bool needs_torch(Arguments arguments) {
   constexpr std::array<std::string_view, 9> always = {
@@ -32,7 +40,7 @@ bool needs_torch(Arguments arguments) {
   if (std::ranges::find(always, arguments.front()) != always.end()) return true;
   return without_torch.contains(arguments.front()) &&
          (std::ranges::find(arguments, "--calibrated") != arguments.end() ||
-          !bench::requested_plugins(arguments).empty());
+          has_plugins(arguments));
 }
 
 /// Becomes the program beside this one, with the same arguments; does not return.

@@ -8,9 +8,12 @@
 #include <stdexcept>
 #include <vector>
 
+#include "models/registry/named_entries.h"
+#include "reports/file_reader.h"
 #include "strategies/runtime/parse.h"
 #include "strategies/runtime/require_memory.h"
 #include "strategies/schedules/registry.h"
+#include "strategies/schedules/schedule_file.h"
 #include "strategies/schedules/simulate.h"
 #include "tools/stratagem/parse.h"
 #include "tools/stratagem/simulation.h"
@@ -20,6 +23,7 @@ namespace {
 
 struct GivenCosts {
   std::string schedule = "1f1b";
+  std::string schedule_file = {};
   int stages = 2;
   int micro_batches = 4;
   std::optional<int> virtual_stages = std::nullopt;      // default: the schedule's, or 2
@@ -36,9 +40,8 @@ constexpr double most_milliseconds = 1e12;
 double milliseconds_in(std::string_view text, const std::string& flag) {
   const auto value = runtime::number_in<double>(text);
   if (value && *value >= 0 && *value <= most_milliseconds) return *value;
-  throw std::invalid_argument(
-      fmt::format("{}: \"{}\" is not a time in ms; 0 to {:g}, one for each stage joined by +", flag,
-                  text, most_milliseconds));
+  throw std::invalid_argument(fmt::format("{}: \"{}\" is not a time in ms; expected 0 to {:g}",
+                                          flag, text, most_milliseconds));
 }
 
 /// Parses "1.5" for every stage, or "1+2" with one for each.
@@ -48,8 +51,8 @@ std::vector<double> per_stage(const std::string& text, int stages, const std::st
   if (values.size() == 1) values.resize(static_cast<std::size_t>(stages), values.front());
   if (values.size() != static_cast<std::size_t>(stages)) {
     throw std::invalid_argument(
-        fmt::format("{}: {} values for {} stages; give one, or {} joined by +", flag, values.size(),
-                    stages, stages));
+        fmt::format("{}: {} values for {} stages; give one value, or one for each stage", flag,
+                    values.size(), stages));
   }
   return values;
 }
@@ -57,7 +60,7 @@ std::vector<double> per_stage(const std::string& text, int stages, const std::st
 void require_milliseconds(double value, const std::string& flag) {
   if (value >= 0 && value <= most_milliseconds) return;
   throw std::invalid_argument(
-      fmt::format("{}: {} is out of range; 0 to {:g}", flag, value, most_milliseconds));
+      fmt::format("{}: {} is out of range; expected 0 to {:g}", flag, value, most_milliseconds));
 }
 
 void require_memory_of_schedule(const GivenCosts& given) {
@@ -70,8 +73,8 @@ void require_memory_of_schedule(const GivenCosts& given) {
 /// Refuses the limit of a search for a schedule that has one order.
 void require_search(const GivenCosts& given, const schedules::ScheduleEntry& entry) {
   if (given.live_micro_batches && *given.live_micro_batches < 0) {
-    throw std::invalid_argument(fmt::format("--live-micro-batches: {} is out of range; 0 or more",
-                                            *given.live_micro_batches));
+    throw std::invalid_argument(fmt::format(
+        "--live-micro-batches: {} is out of range; expected 0 or more", *given.live_micro_batches));
   }
   if (entry.is_searched || !given.live_micro_batches) return;
   std::vector<std::string> searched = schedules::schedule_names();
@@ -79,8 +82,8 @@ void require_search(const GivenCosts& given, const schedules::ScheduleEntry& ent
     return !schedules::find_schedule(name).is_searched;
   });
   throw std::invalid_argument(
-      fmt::format("--live-micro-batches: {} is not searched; use --schedule {}", given.schedule,
-                  fmt::join(searched, ", ")));
+      fmt::format("--live-micro-batches: has no effect on {}; it applies to --schedule {}",
+                  given.schedule, fmt::join(searched, ", ")));
 }
 
 /// Returns the times for which a schedule is searched: the means over the stages.
@@ -92,22 +95,39 @@ schedules::PassTimes mean_pass_times(const schedules::UniformCosts& costs) {
   return {mean(costs.forward_ms), half, half, costs.transfer_ms};
 }
 
+void require_count(int count, const char* flag) {
+  if (count >= 1) return;
+  throw std::invalid_argument(fmt::format("{} {}: expected 1 or more", flag, count));
+}
+
+const schedules::ScheduleEntry& schedule_of(const GivenCosts& given) {
+  const std::vector<std::string> names = schedules::schedule_names();
+  if (std::ranges::find(names, given.schedule) == names.end()) {
+    throw std::invalid_argument("--schedule: " +
+                                models::unknown_name("schedule", given.schedule, names));
+  }
+  return schedules::find_schedule(given.schedule);
+}
+
 Simulation simulate_given(const GivenCosts& given) {
+  require_count(given.stages, "--stages");
+  require_count(given.micro_batches, "--micro-batches");
   require_milliseconds(given.optimizer_ms, "--optimizer-ms");
   require_milliseconds(given.link_latency_ms, "--link-latency-ms");
   require_milliseconds(given.link_ms, "--link-ms");
   require_memory_of_schedule(given);
   Simulation simulation;
-  const auto& entry = schedules::find_schedule(given.schedule);
+  const schedules::ScheduleEntry& entry = schedule_of(given);
   const int each = entry.stages_for(given.virtual_stages.value_or(2));
   if (given.virtual_stages && each != *given.virtual_stages) {
-    throw std::invalid_argument(fmt::format("--virtual-stages {}: {} has {} on each device",
-                                            *given.virtual_stages, given.schedule, each));
+    throw std::invalid_argument(
+        fmt::format("--virtual-stages {}: {} always has {} on each device; leave the option out",
+                    *given.virtual_stages, given.schedule, each));
   }
   if (given.stages % std::max(each, 1) != 0) {
-    throw std::invalid_argument(fmt::format(
-        "--stages {}: {} has {} stages on each device (--virtual-stages); give a multiple of {}",
-        given.stages, given.schedule, each, each));
+    throw std::invalid_argument(
+        fmt::format("--stages {}: {} has {} stages on each device; give a multiple of {}",
+                    given.stages, given.schedule, each, each));
   }
   simulation.devices = given.stages / std::max(each, 1);
   require_search(given, entry);
@@ -129,6 +149,52 @@ Simulation simulate_given(const GivenCosts& given) {
   return simulation;
 }
 
+void add_options(CLI::App& app, GivenCosts& given) {
+  const auto add = [&app](const char* flag, const char* value, auto& target,
+                          const std::string& meaning) {
+    app.add_option(flag, target, meaning)->type_name(value);
+  };
+  add("--schedule", "NAME", given.schedule,
+      fmt::format("pipeline schedule, or csv:FILE with an order of its passes: {} [1f1b]",
+                  fmt::join(schedules::schedule_names(), ", ")));
+  add("--schedule-file", "FILE", given.schedule_file,
+      "same as --schedule csv:FILE; an invalid order is drawn");
+  add("--stages", "N", given.stages, "number of stages of all devices together [2, or the file's]");
+  add("--virtual-stages", "N", given.virtual_stages,
+      "number of stages of each device, for a schedule that asks for it [2]");
+  add("--live-micro-batches", "N", given.live_micro_batches,
+      "largest number of micro-batches whose activations a device holds, for a searched schedule; "
+      "0: twice the number of devices [0]");
+  add("--micro-batches", "N", given.micro_batches, "number of micro-batches [4, or the file's]");
+  add("--forward-ms", "X+X", given.forward_ms,
+      "time of a forward pass: one value for all stages, or values joined by + [1]");
+  add("--backward-ms", "X+X", given.backward_ms,
+      "time of a backward pass: one value for all stages, or values joined by + [2]");
+  add("--optimizer-ms", "X", given.optimizer_ms, "time of a stage's optimizer [0]");
+  add("--link-latency-ms", "X", given.link_latency_ms, "latency of a transfer [0]");
+  add("--link-ms", "X", given.link_ms, "time of a transfer without the latency [0]");
+}
+
+/// Registers the schedule of a file, whose stages and micro-batches are the defaults. Prints a
+/// picture of an order that is not valid, unless `is_quiet`, and throws std::invalid_argument.
+void load_order(GivenCosts& given, const CLI::App& app, bool is_quiet) {
+  const std::string& name = given.schedule;
+  const std::string file = name.substr(schedules::order_prefix.size());
+  const std::string text = reports::read_file(file, "a schedule, one line for each device");
+  const schedules::Schedule order = schedules::read_order(name, text);
+  const schedules::OrderFaults faults = schedules::faults_of(order);
+  if (!faults.is_valid() && !is_quiet) {
+    fmt::print("{}", schedules::order_picture(order, faults, output_width()));
+  }
+  // A program with plug-ins has registered it already.
+  const auto names = schedules::schedule_names();
+  if (std::ranges::find(names, name) == names.end()) {
+    schedules::ScheduleEntry::registry().add(schedules::read_schedule(name, text));
+  }
+  if (app.count("--stages") == 0) given.stages = order.stages();
+  if (app.count("--micro-batches") == 0) given.micro_batches = order.micro_batches;
+}
+
 }  // namespace
 
 int simulate(const Arguments& arguments) {
@@ -136,28 +202,9 @@ int simulate(const Arguments& arguments) {
   GivenCosts given;
   SimulationOutput output;
   bool calibrated = false;
-  const auto add = [&app](const char* flag, const char* value, auto& target,
-                          const std::string& meaning) {
-    app.add_option(flag, target, meaning)->type_name(value);
-  };
-  add("--schedule", "NAME", given.schedule,
-      fmt::format("pipeline schedule: {} [1f1b]", fmt::join(schedules::schedule_names(), ", ")));
-  add("--stages", "N", given.stages, "number of stages [2]");
-  add("--virtual-stages", "N", given.virtual_stages,
-      "number of stages of each device, for schedules with several [2]");
-  add("--live-micro-batches", "N", given.live_micro_batches,
-      "number of micro-batches whose activations a device of a searched schedule may hold; 0: "
-      "twice the devices [0]");
-  add("--micro-batches", "N", given.micro_batches, "number of micro-batches [4]");
-  add("--forward-ms", "X+X", given.forward_ms,
-      "time of a forward pass; one value, or one for each stage joined by + [1]");
-  add("--backward-ms", "X+X", given.backward_ms,
-      "time of a backward pass; one value, or one for each stage joined by + [2]");
-  add("--optimizer-ms", "X", given.optimizer_ms, "time of a stage's optimizer [0]");
-  add("--link-latency-ms", "X", given.link_latency_ms, "latency of a transfer [0]");
-  add("--link-ms", "X", given.link_ms, "time of a transfer in addition to the latency [0]");
+  add_options(app, given);
   app.add_flag("--calibrated", calibrated,
-               "measure the costs of a row; accepts the options of `run`");
+               "measure the costs of a row; see `stratagem simulate --calibrated --help`");
   app.add_option("--out", output.out,
                  "write the simulation to FILE as JSON; \"-\" is the standard output")
       ->type_name("FILE");
@@ -166,6 +213,15 @@ int simulate(const Arguments& arguments) {
   add_chart_option(app, output.chart);
   if (!parse(app, arguments)) return 0;
   check_places(output);
+  if (!given.schedule_file.empty()) {
+    if (app.count("--schedule") > 0) {
+      throw std::invalid_argument("--schedule-file: --schedule is given, too; give one of them");
+    }
+    given.schedule = fmt::format("{}{}", schedules::order_prefix, given.schedule_file);
+  }
+  if (given.schedule.starts_with(schedules::order_prefix)) {
+    load_order(given, app, output.out == "-");
+  }
   return finish(simulate_given(given), output);
 }
 

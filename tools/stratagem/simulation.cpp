@@ -84,9 +84,7 @@ void print(const Simulation& simulation) {
     fmt::print("memory    {} MiB at most on a device\n\n",
                reports::significant(static_cast<double>(*simulation.peak_bytes) / mebibyte, 4));
   }
-  constexpr int of_a_file = 100;
-  const int width = bench::terminal_width(stdout).value_or(of_a_file);
-  fmt::print("{}", gantt_text(simulation.timeline, simulation.devices, width));
+  fmt::print("{}", gantt_text(simulation.timeline, simulation.devices, output_width()));
 }
 
 void require_chart_name(const std::string& chart) {
@@ -105,6 +103,11 @@ void require_chart_name(const std::string& chart) {
 }
 
 }  // namespace
+
+int output_width() {
+  constexpr int of_a_file = 100;
+  return bench::terminal_width(stdout).value_or(of_a_file);
+}
 
 void add_chart_option(CLI::App& app, std::string& chart) {
   app.add_option("--chart", chart, "write a Gantt chart to FILE (.png or .svg)")->type_name("FILE");

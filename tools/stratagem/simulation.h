@@ -33,6 +33,9 @@ struct SimulationOutput {
   std::string chart;
 };
 
+/// Returns the columns of the standard output, 100 if it is not a terminal.
+int output_width();
+
 /// Adds --chart.
 void add_chart_option(CLI::App& app, std::string& chart);
 

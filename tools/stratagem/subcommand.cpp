@@ -79,6 +79,12 @@ int dispatch(const Arguments& arguments, const Performers& performers) {
   if (const auto found = performers.find(name); found != performers.end()) {
     return found->second({arguments.begin() + 1, arguments.end()});
   }
+  if (name.starts_with('-')) {
+    throw std::invalid_argument(
+        fmt::format("unknown option {}{}", name,
+                    models::did_you_mean(name, {"--help", "--version"},
+                                         "; options of a subcommand come after its name")));
+  }
   std::vector<std::string> names;
   for (const Summary& summary : summaries) names.emplace_back(summary.name);
   throw std::invalid_argument(models::unknown_name("subcommand", name, names));

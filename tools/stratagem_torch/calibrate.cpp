@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <vector>
 
 #include "bench/config/catalogue.h"
 #include "bench/config/core_demand.h"
@@ -55,7 +57,13 @@ int calibrate(const Arguments& arguments) {
   // Chooses a strategy over all the job's devices: the link between them is measured too.
   selection.options.try_emplace("strategy",
                                 bench::Chosen{{"pipeline"}, bench::Origin::preset, "calibrate"});
-  const bench::Config config = bench::make_grid(selection, catalogue).front();
+  const std::vector<bench::Config> rows = bench::make_grid(selection, catalogue);
+  if (rows.size() != 1) {
+    throw std::invalid_argument(
+        fmt::format("these options make {} rows, but one is expected; give each option one value",
+                    rows.size()));
+  }
+  const bench::Config& config = rows.front();
 
   const bench::Interrupt interrupt;
   bench::Progress progress(bench::Progress::style(selection.files.quiet));

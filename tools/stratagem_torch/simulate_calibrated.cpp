@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <optional>
 #include <stdexcept>
+#include <vector>
 
 #include "bench/config/catalogue.h"
 #include "bench/config/grid.h"
@@ -73,9 +75,17 @@ std::string options_of(const bench::ShardingChoice& choice) {
                      choice.reshard_after_forward ? "" : " --no-reshard-after-forward");
 }
 
+void print_choice(const bench::Prediction& predicted, bool fits, const std::string& options) {
+  const auto peak = static_cast<double>(predicted.peak_bytes.value_or(0));
+  runtime::print_line(
+      stderr, fmt::format("{:>9} ms  {:>8} MiB  {}  {}", reports::significant(predicted.step_ms, 4),
+                          reports::significant(peak / mebibyte, 4),
+                          fits ? "fits     " : "too large", options));
+}
+
 /// Returns the row with the fastest window and resharding that fit; prints the choices.
-bench::Config within(std::int64_t budget, const bench::Config& config,
-                     const bench::StageCosts& costs) {
+bench::Config sharded_within(std::int64_t budget, const bench::Config& config,
+                             const bench::StageCosts& costs) {
   const auto choices = bench::sharding_choices(config, costs);
   const bench::ShardingChoice* fastest = nullptr;
   const bench::ShardingChoice* least = &choices.front();
@@ -84,16 +94,59 @@ bench::Config within(std::int64_t budget, const bench::Config& config,
     const bool fits = peak <= budget;
     if (fits && fastest == nullptr) fastest = &choice;
     if (peak < least->predicted.peak_bytes.value_or(0)) least = &choice;
-    runtime::print_line(stderr,
-                        fmt::format("{:>9} ms  {:>8} MiB  {}  {}",
-                                    reports::significant(choice.predicted.step_ms, 4),
-                                    reports::significant(static_cast<double>(peak) / mebibyte, 4),
-                                    fits ? "fits     " : "too large", options_of(choice)));
+    print_choice(choice.predicted, fits, options_of(choice));
   }
   if (fastest != nullptr) return bench::with_choice(config, *fastest);
   throw std::invalid_argument(fmt::format(
       "--memory-budget: {} needs {:.5g} MiB at least, with {}", config.strategy,
       static_cast<double>(least->predicted.peak_bytes.value_or(0)) / mebibyte, options_of(*least)));
+}
+
+/// A row whose stages have costs.
+struct PricedRow {
+  bench::PreparedRow row;
+  bench::StageCosts costs = {};
+};
+
+PricedRow priced(const bench::Config& config, const bench::MeasureEnvironment& environment,
+                 bench::Progress& progress) {
+  PricedRow found{.row = bench::check_rows({config}, environment, progress).front()};
+  progress.phase("calibrating stages", 1);
+  progress.begin(found.row.name, "");
+  bench::Calibrator calibrator(environment);
+  const auto [costs, basis] = bench::price_stages(found.row, environment, calibrator);
+  bench::require_result("calibrating the stages", costs.status, costs.error);
+  found.costs = costs.result;
+  if (!basis.doubt.empty()) progress.note("costs are uncertain: " + basis.doubt);
+  progress.end(std::nullopt);
+  return found;
+}
+
+/// Returns the row with the least recomputation that fits; prints the choices. A kind that the row
+/// cannot use is left out.
+PricedRow recomputed_within(std::int64_t budget, bench::Config config,
+                            const bench::MeasureEnvironment& environment,
+                            bench::Progress& progress) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  using Kind = decltype(config.recompute);
+  for (const Kind kind : {Kind("none"), Kind("selective"), Kind("full")}) {
+    config.recompute = kind;
+    std::optional<PricedRow> found;
+    try {
+      found = priced(config, environment, progress);
+    } catch (const std::invalid_argument& refused) {
+      if (config.recompute == "none") throw;
+      progress.note(refused.what());
+      continue;
+    }
+    const bench::Prediction predicted = bench::predict(found->row.config, found->costs);
+    const std::int64_t peak = predicted.peak_bytes.value_or(0);
+    print_choice(predicted, peak <= budget, fmt::format("--recompute {}", kind));
+    if (peak <= budget) return *std::move(found);
+    least = std::min(least, peak);
+  }
+  throw std::invalid_argument(fmt::format("--memory-budget: {} needs {:.5g} MiB at least",
+                                          config.strategy, static_cast<double>(least) / mebibyte));
 }
 
 Simulation simulated(const bench::Config& config, const bench::Selection& selection,
@@ -102,28 +155,44 @@ Simulation simulated(const bench::Config& config, const bench::Selection& select
   bench::Progress progress(bench::Progress::style(selection.files.quiet));
   const auto environment = bench::make_environment(bench::registered_catalogue(), interrupt,
                                                    progress, false, bench::worker_main, cluster);
-  const bench::PreparedRow row = bench::check_rows({config}, environment, progress).front();
-  progress.phase("calibrating stages", 1);
-  progress.begin(row.name, "");
-  bench::Calibrator calibrator(environment);
-  const auto [priced, basis] = bench::price_stages(row, environment, calibrator);
-  bench::require_result("calibrating the stages", priced.status, priced.error);
-  if (!basis.doubt.empty()) progress.note("costs are uncertain: " + basis.doubt);
-  progress.end(std::nullopt);
+  const bool recomputes = !budget.empty() && bench::sharded_state(config) == "none";
+  PricedRow found = recomputes ? recomputed_within(bytes_in(budget), config, environment, progress)
+                               : priced(config, environment, progress);
   progress.finish();
-  const bench::Config chosen =
-      budget.empty() ? row.config : within(bytes_in(budget), row.config, priced.result);
+  if (!budget.empty() && !recomputes) {
+    found.row.config = sharded_within(bytes_in(budget), found.row.config, found.costs);
+  }
+  const bench::Config& chosen = found.row.config;
   Simulation simulation;
   simulation.title = bench::row_name(chosen, environment.catalogue);
-  simulation.devices = row.placement.devices();
-  if (row.placement.replicas() == 1 && !bench::is_data_parallel(chosen)) {
+  simulation.devices = found.row.placement.devices();
+  if (found.row.placement.replicas() == 1 && !bench::is_data_parallel(chosen)) {
     const strategies::StepPlan plan = bench::plan_of(chosen);
     simulation.schedule = plan.of_stages;
     simulation.ideal_bubble = plan.ideal_bubble;
   }
-  simulation.timeline = bench::predict_timeline(chosen, priced.result);
-  simulation.peak_bytes = bench::predict(chosen, priced.result).peak_bytes;
+  simulation.timeline = bench::predict_timeline(chosen, found.costs);
+  simulation.peak_bytes = bench::predict(chosen, found.costs).peak_bytes;
   return simulation;
+}
+
+/// Refuses a budget that would choose nothing, or what is chosen already.
+void require_use(const std::string& budget, const bench::Config& row,
+                 const bench::Selection& selection) {
+  bytes_in(budget);
+  const bool shards = bench::sharded_state(row) != "none";
+  const std::vector<const char*> chosen =
+      shards ? std::vector{"prefetch_groups", "reshard_after_forward"} : std::vector{"recompute"};
+  for (const char* option : chosen) {
+    if (!selection.options.contains(option)) continue;
+    throw std::invalid_argument(
+        fmt::format("--memory-budget chooses {}; leave one of the two options out",
+                    bench::find_option(option).flag));
+  }
+  if (!shards && bench::is_data_parallel(row)) {
+    throw std::invalid_argument(
+        fmt::format("--memory-budget: {} has no predicted memory; leave it out", row.strategy));
+  }
 }
 
 }  // namespace
@@ -141,9 +210,10 @@ int simulate_calibrated(const Arguments& arguments) {
   app.add_flag("--calibrated", calibrated, "measure the costs of a row")->group(bench::file_group);
   add_chart_option(app, output.chart);
   std::string budget;
-  app.add_option("--memory-budget", budget,
-                 "choose the fastest prefetch and resharding of sharded state whose peak memory on "
-                 "each device is within BYTES, such as 800M or 40G")
+  app.add_option(
+         "--memory-budget", budget,
+         "largest memory of a device, such as 800M or 40G; chooses the fastest prefetch and "
+         "resharding of sharded state, or else the least recomputation, that fit")
       ->type_name("BYTES")
       ->group(bench::file_group);
   if (!parse(app, arguments)) return 0;
@@ -153,20 +223,7 @@ int simulate_calibrated(const Arguments& arguments) {
   const bench::Selection selection = bench::select(typed);
   const bench::LauncherSession session(launcher);
   const bench::Config row = one_row(selection, session, catalogue);
-  if (!budget.empty()) {
-    bytes_in(budget);
-    for (const char* chosen : {"prefetch_groups", "reshard_after_forward"}) {
-      if (!selection.options.contains(chosen)) continue;
-      throw std::invalid_argument(
-          fmt::format("--memory-budget chooses {}; leave one of the two options out",
-                      bench::find_option(chosen).flag));
-    }
-    if (bench::sharded_state(row) == "none") {
-      throw std::invalid_argument(fmt::format(
-          "--memory-budget: {} shards no state over replicas; leave it out, or give zero1 to zero3",
-          row.strategy));
-    }
-  }
+  if (!budget.empty()) require_use(budget, row, selection);
   const bench::RendezvousSettings settings{.open = distributed::connect_store,
                                            .timeout = row.timeout};
   std::optional<Simulation> simulation;  // only on the first rank

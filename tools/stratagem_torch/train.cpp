@@ -49,10 +49,18 @@ std::optional<checkpoint::Entry> start_of(const bench::TrainOptions& options,
     if (folder == nullptr) throw std::invalid_argument("--resume auto: needs --checkpoint-dir");
     return kept.empty() ? std::nullopt : std::optional(kept.back());
   }
+  if (std::filesystem::is_directory(options.resume)) {
+    throw std::invalid_argument(
+        fmt::format("--resume {}: is a folder; give --checkpoint-dir {} --resume auto",
+                    options.resume, options.resume));
+  }
   const auto step = checkpoint::Folder::step_of(options.resume);
   if (!step || !std::filesystem::exists(options.resume)) {
     throw std::invalid_argument(fmt::format(
-        "--resume {}: expected auto, none or an existing step-NUMBER.pt", options.resume));
+        "--resume {}: {}; expected auto, none or the path of a checkpoint step-NUMBER.pt",
+        options.resume,
+        step || !std::filesystem::exists(options.resume) ? "no such file"
+                                                         : "the name is not step-NUMBER.pt"));
   }
   if (!initial.empty()) {
     throw std::invalid_argument(
@@ -162,7 +170,9 @@ int train(const Arguments& arguments) {
     const bool keeps = !options.training.checkpoint_dir.empty();
     if (rows.size() > 1 && (keeps || options.resume != "none")) {
       throw std::invalid_argument(
-          fmt::format("--checkpoint-dir, --resume: need one training, not {}", rows.size()));
+          fmt::format("{}: these options make {} trainings, but one is expected; give each option "
+                      "one value",
+                      keeps ? "--checkpoint-dir" : "--resume", rows.size()));
     }
     std::optional<checkpoint::Folder> folder;
     if (keeps) folder.emplace(options.training.checkpoint_dir);

@@ -27,6 +27,7 @@
 #include "bench/worker/session.h"
 #include "bench/worker/worker_main.h"
 #include "models/workload.h"
+#include "reports/atomic_file.h"
 #include "reports/file_reader.h"
 #include "reports/json_fields.h"
 #include "strategies/runtime/first_line.h"
@@ -52,7 +53,7 @@ RowAndFile parse_row_and_file(CLI::App& app, const Arguments& arguments, const s
                               const std::function<void()>& add_others) {
   RowAndFile parsed;
   bench::RunOptions typed;
-  app.add_option("FILE", parsed.file, file)->required();
+  app.add_option("FILE", parsed.file, file)->required()->option_text("(required)");
   bench::add_row_options(app, typed, catalogue,
                          [](const bench::Option& option) { return option.of_run; });
   bench::add_sources(app, typed);
@@ -104,9 +105,12 @@ bench::Evidence read_evidence(const std::string& path) {
   const std::string text = reports::read_file(path, "a program's evidence");
   bench::Evidence evidence;
   try {
-    evidence = reports::json_fields::read_as<bench::Evidence>(nlohmann::json::parse(text), path);
+    evidence = reports::json_fields::read_as<bench::Evidence>(nlohmann::json::parse(text),
+                                                              path + ": evidence");
   } catch (const nlohmann::json::exception& error) {
-    throw std::invalid_argument(fmt::format("{}: {}", path, runtime::first_line(error)));
+    const std::string reason = runtime::first_line(error);  // "[the library's name] the error"
+    throw std::invalid_argument(
+        fmt::format("{}: not valid JSON: {}", path, reason.substr(reason.find("] ") + 2)));
   }
   const std::int64_t steps = std::ssize(evidence.loss);
   if (steps == 0 || steps > most_reference_steps) {
@@ -174,16 +178,14 @@ int export_workload(const Arguments& arguments) {
   const bench::Catalogue catalogue = bench::registered_catalogue();
   CLI::App app(
       "Writes a row's initial state and batches, so that another program can train the same work. "
-      "Python's torch.load reads FILE: \"model\" is the initial state, and step k trains on batch "
-      "k "
-      "of \"batches\", modulo their number. `stratagem prove` compares the program's steps with "
-      "one "
-      "device.",
+      "Python's torch.load reads FILE. \"model\" is the initial state. \"batches\" lists n "
+      "batches; step k trains on batch k modulo n. `stratagem prove` compares the program's steps "
+      "with one device.",
       "stratagem export");
   std::int64_t steps = 0;
   const auto add_reference_steps = [&] {
     app.add_option("--reference-steps", steps,
-                   fmt::format("compute this number of reference steps now and cache them for "
+                   fmt::format("number of steps of one device to compute now and to cache for "
                                "prove and run; at most {} [0]",
                                most_reference_steps))
         ->check(CLI::Range(std::int64_t{0}, most_reference_steps))
@@ -193,6 +195,7 @@ int export_workload(const Arguments& arguments) {
   const RowAndFile asked = parse_row_and_file(app, arguments, "file to write, such as workload.pt",
                                               catalogue, add_reference_steps);
   if (!asked.is_asked_for) return bench::exit_codes::done;
+  reports::check_outputs({asked.file});
   // Comes first, because workers may be forks of this process, which has used no tensor yet.
   if (steps > 0) {
     std::vector<std::int64_t> lengths(static_cast<std::size_t>(steps));

@@ -32,10 +32,11 @@ Folder::Folder(fs::path path) : path_(std::move(path)) {
   const std::string where = "--checkpoint-dir " + path_.string();
   std::error_code error;
   fs::create_directories(path_, error);
-  if (error) throw std::system_error(error, where);
+  const std::string failure = where + ": cannot write there (choose another folder)";
+  if (error) throw std::system_error(error, failure);
   const fs::path lock = path_ / ".lock";
   lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (lock_ < 0) throw std::system_error(errno, std::generic_category(), where);
+  if (lock_ < 0) throw std::system_error(errno, std::generic_category(), failure);
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     ::close(lock_);
     throw std::invalid_argument(

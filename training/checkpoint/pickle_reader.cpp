@@ -169,7 +169,10 @@ class Reader : private PickleBytes {
     std::string text = module + " " + line();
     count(text.size());
     if (meaning_of(text) == Named::refused) {
-      refuse(fmt::format("{} is not among the names that a file of tensors needs", text));
+      refuse(
+          fmt::format("{} is not among the names that a file of tensors needs; save "
+                      "model.state_dict()",
+                      text));
     }
     push({.kind = Kind::name, .text = std::move(text)});
   }

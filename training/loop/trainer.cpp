@@ -205,9 +205,9 @@ class Trainer {
                                           : position().step % options_.checkpoint_every == 0;
   }
 
-  void step(const models::Batch& batch) {
+  void step(models::Batch batch) {
     rate_ = learning_rate(rates_, updates());
-    ++position().step;
+    batch.number = position().step++;
     position().samples += batch.size();
     context_.strategy.set_learning_rate(rate_);
     in_flight_.add(context_.strategy.step(batch), batch.size());

@@ -1,6 +1,6 @@
-// Functions of a Llama block on rows, which read and write memory once: the root mean square norm,
-// the gated SiLU and the rotation of heads. They use no torch: see batch_norm_kernels.h. All rows
-// are contiguous.
+// Functions of a transformer's rows, which read and write memory once: the root mean square norm,
+// the gated SiLU, the rotation of heads and dropout. They use no torch: see batch_norm_kernels.h.
+// All rows are contiguous.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +49,18 @@ struct Angles {
   const T* sine;
 };
 
+/// Sets elements to zero and multiplies the others by `scale`. An element is kept if the upper half
+/// of its random bits is at least `threshold`. The bits of feature f are the number f of splitmix64
+/// after the row's key (Steele, Lea and Flood 2014).
+template <typename T>
+struct DropWork {
+  const T* x;                // [rows, features]
+  const std::int64_t* keys;  // [rows]
+  T* y;
+  std::uint64_t threshold;  // below 2^32
+  T scale;
+};
+
 template <typename T>
 struct RowKernels {
   void (*rms_norm)(const RmsNormWork<T>& work, std::int64_t rows, std::int64_t features);
@@ -61,9 +73,10 @@ struct RowKernels {
   /// Rotates queries and keys, and repeats keys and values for each query, from row `first` on.
   void (*spread_heads)(const T* grouped, T* spread, const Angles<T>& angles,
                        const GroupedHeads& heads, std::int64_t first, std::int64_t rows);
-  /// The derivative: rotates back and sums the copies.
+  /// Computes the derivative: rotates back and sums the copies.
   void (*gather_heads)(const T* spread, T* grouped, const Angles<T>& angles,
                        const GroupedHeads& heads, std::int64_t first, std::int64_t rows);
+  void (*drop)(const DropWork<T>& work, std::int64_t rows, std::int64_t features);
 
   template <InstructionSet set>
   static const RowKernels& of();

@@ -209,6 +209,29 @@ void gather_heads(const T* spread, T* grouped, const Angles<T>& angles, const Gr
   }
 }
 
+/// Repeats datasets::scrambled(), which the linker could take from another instruction set.
+inline std::uint64_t scrambled(std::uint64_t bits) {
+  bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
+  bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
+  return bits ^ (bits >> 31U);
+}
+
+template <typename T>
+void drop(const DropWork<T>& work, std::int64_t rows, std::int64_t features) {
+  constexpr std::uint64_t step = 0x9e3779b97f4a7c15U;
+  const std::uint64_t threshold = work.threshold << 32U;
+  const T scale = work.scale;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const T* __restrict x = work.x + row * features;
+    T* __restrict y = work.y + row * features;
+    std::uint64_t state = static_cast<std::uint64_t>(work.keys[row]);
+    for (std::int64_t i = 0; i < features; ++i) {
+      state += step;
+      y[i] = scrambled(state) >= threshold ? x[i] * scale : T(0);
+    }
+  }
+}
+
 }  // namespace
 
 template <typename T>
@@ -216,7 +239,8 @@ template <InstructionSet set>
 const RowKernels<T>& RowKernels<T>::of() {
   static constexpr RowKernels table = {kernels::rms_norm<T>,     kernels::rms_norm_gradients<T>,
                                        kernels::gate<T>,         kernels::gate_gradient<T>,
-                                       kernels::spread_heads<T>, kernels::gather_heads<T>};
+                                       kernels::spread_heads<T>, kernels::gather_heads<T>,
+                                       kernels::drop<T>};
   return table;
 }
 template const RowKernels<float>& RowKernels<float>::of<own_set>();

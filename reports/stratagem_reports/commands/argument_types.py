@@ -6,7 +6,7 @@ import argparse
 def whole_number(text: str, least: int = 0) -> int:
     """A whole number from `least` on."""
     if not text.isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from {least} on")
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number of {least} or more")
     return int(text)
 
 
@@ -25,9 +25,14 @@ def positive(text: str) -> float:
 
 def percentage(text: str) -> float:
     """A fraction, given as 1% or as 0.01."""
-    value = _number(text[:-1], 100) / 100 if text.endswith("%") else _number(text, 1)
+    try:
+        value = _number(text[:-1], 100) / 100 if text.endswith("%") else _number(text, 1)
+    except argparse.ArgumentTypeError:
+        value = 1.0
     if value >= 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected 0% up to below 100%")
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected a percentage below 100%, or the same as a fraction: 1% or 0.01"
+        )
     return value
 
 
@@ -44,7 +49,9 @@ def probability(text: str) -> float:
 def acceptance(text: str) -> str:
     """An intended increase, METRIC=ROW."""
     if not all(text.partition("=")):
-        raise argparse.ArgumentTypeError(f"{text!r}: expected METRIC=ROW, as aten_operators=ddp/*")
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected METRIC=ROW, such as aten_operators=ddp/*"
+        )
     return text
 
 

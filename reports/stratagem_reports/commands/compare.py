@@ -40,7 +40,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--exact-only", action="store_true",
         help="compare deterministic metrics and peak memory (tolerance 1%%), not times; one launch "
-        "per side is enough. On different hardware, metrics that depend on it are left out "
+        "per side is enough. If the hardware differs, metrics that depend on hardware are left out "
         "(--across-machines includes them). With --interleave each build is launched once",
     )  # fmt: skip
     interleaved = parser.add_argument_group("interleaved comparison of two builds")
@@ -110,7 +110,9 @@ def run(options: argparse.Namespace) -> int:
     options.confidence = default if options.confidence is None else options.confidence
     options.threshold = _THRESHOLD if options.threshold is None else options.threshold
     if not 0.5 <= options.confidence < 1:
-        raise InputError(f"--confidence {options.confidence:.4g}: expected 50% up to below 100%")
+        raise InputError(
+            f"--confidence {options.confidence:.4g}: expected 50% or more, and below 100%"
+        )
     return _interleaved(options) if options.interleave else _separate(options)
 
 
@@ -122,12 +124,12 @@ def _refuse(options: argparse.Namespace, names: tuple[str, ...], why: str) -> No
 
 
 def _separate(options: argparse.Namespace) -> int:
-    why = "only with --interleave, which launches builds"
+    why = "only with --interleave"
     _refuse(options, _OF_LAUNCHES, why)
     if options.run_options:
         raise InputError(f"options after --: {why}")
     if options.head is None:
-        raise InputError("HEAD: missing; expected BASE.json HEAD.json")
+        raise InputError("HEAD is missing; expected BASE.json HEAD.json")
     from ..comparison.deterministic_only import compare_metrics_only
     from ..comparison.result_set import read_result_set
     from ..comparison.verdicts import compare_result_sets
@@ -146,8 +148,12 @@ def _interleaved(options: argparse.Namespace) -> int:
     if options.across_machines:
         raise InputError("--across-machines: not with --interleave, which uses this one")
     if options.control == (options.head is not None):
-        wanted = "one build" if options.control else "BASE_BUILD HEAD_BUILD"
-        raise InputError(f"--interleave: expected {wanted}; run options stand after --")
+        given = (
+            "--control: expected one build"
+            if options.control
+            else "--interleave: expected BASE_BUILD HEAD_BUILD"
+        )
+        raise InputError(f"{given}; the options of `stratagem run` come after --")
     from ..comparison.builds import check_run_options, find_build
 
     check_run_options(options.run_options)
@@ -227,7 +233,10 @@ def show(comparison, options: argparse.Namespace) -> None:
     wanted = {name: getattr(options, name) for name in renderers if getattr(options, name)}
     alone = [name for name, path in wanted.items() if str(path) == "-"]
     if len(alone) > 1:
-        raise InputError(f"--{alone[0]} - and --{alone[1]} -: only one can be printed alone")
+        raise InputError(f"--{alone[0]} - and --{alone[1]} -: only one can be the standard output")
+    shared = _shared([path for path in (*wanted.values(), options.html) if path])
+    if shared:
+        raise InputError(f"two outputs share {shared}; give each its own file")
     files = {
         path: renderers[name](comparison).encode()
         for name, path in wanted.items()
@@ -244,6 +253,12 @@ def show(comparison, options: argparse.Namespace) -> None:
         sys.stdout.write(render_console(comparison, has_color(sys.stdout)))
     for path, data in files.items():
         write_together(path.parent, {path.name: data})
+
+
+def _shared(paths: list[Path]) -> Path | None:
+    """The first file that two outputs would write; None where there is none."""
+    files = [path.absolute() for path in paths if str(path) != "-"]
+    return next((path for at, path in enumerate(files) if path in files[:at]), None)
 
 
 def _paths(side: str, text: str) -> list[Path]:

@@ -14,16 +14,21 @@ EXTENSIONS = ("png", "svg")
 _TREND = """Apache Otava finds change points in the medians of the runs, in one series for each row
 and kind of hardware. A change that is small relative to the noise appears only after several
 runs."""
-_METRIC = """metric (default: step_ms); step_in_canaries combines the runs of all hardware"""
+_METRIC = """metric (default: step_ms); step_in_canaries combines the runs of all hardware, because
+it divides the step time by the time of a fixed computation on the same machine"""
 _FAIL = """exit with 1 if the newest change point of a series is a slowdown within the last
 --window runs; older slowdowns are ignored"""
 
 
 def register(commands: argparse._SubParsersAction) -> None:
     """Adds the subcommand's parser and those of its own commands."""
-    history = commands.add_parser("history", help="shows results over time and detects changes")
+    history = commands.add_parser(
+        "history",
+        help="shows results over time and detects changes",
+        description="Stores results over time and detects changes.",
+    )
     kinds = history.add_subparsers(dest="kind", required=True, metavar="KIND")
-    add = _parser(kinds, "add", _add, "append results files to the history")
+    add = _parser(kinds, "add", _add, "appends results files to the history")
     add.add_argument(
         "results",
         type=Path,
@@ -35,19 +40,19 @@ def register(commands: argparse._SubParsersAction) -> None:
     add.add_argument(
         "--date", metavar="ISO", help="time of the runs, ISO 8601 in UTC (default: the file's)"
     )
-    show = _parser(kinds, "show", _show, "print a table of the rows")
+    show = _parser(kinds, "show", _show, "prints a table of the rows")
     _add_name(show)
     show.add_argument(
         "--last", type=whole_number, default=0, metavar="N",
-        help="list the latest N runs of each row",
+        help="list the latest N runs of each row; 0: a summary of all runs (default: 0)",
     )  # fmt: skip
     _register_trend(kinds)
     _register_export(kinds)
-    _parser(kinds, "repair", _repair, "move unfinished last lines of a crash to FILE.broken")
+    _parser(kinds, "repair", _repair, "moves last lines that a crash cut short to FILE.broken")
 
 
 def _register_trend(kinds: argparse._SubParsersAction) -> None:
-    trend = _parser(kinds, "trend", _trend, "detect where rows became slower or faster", _TREND)
+    trend = _parser(kinds, "trend", _trend, "detects where rows became slower or faster", _TREND)
     _add_name(trend)
     trend.add_argument(
         "--out-dir", type=Path, metavar="DIR", help="draw charts (.png, .svg) in DIR"
@@ -76,12 +81,13 @@ def _register_trend(kinds: argparse._SubParsersAction) -> None:
 
 
 def _register_export(kinds: argparse._SubParsersAction) -> None:
-    write = _parser(kinds, "export", _export, "write the history for another tool")
+    write = _parser(kinds, "export", _export, "writes the history for another tool")
     _add_name(write)
-    write.add_argument("--format", choices=FORMATS, required=True)
+    write.add_argument("--format", choices=FORMATS, required=True, help="format of that tool")
     write.add_argument(
-        "--commit", metavar="SHA", help="the run to write in formats of one run (default: newest)"
-    )
+        "--commit", metavar="SHA",
+        help="git commit of the run to write, for all formats but otava-csv (default: the newest)",
+    )  # fmt: skip
     write.add_argument(
         "--out", type=Path, metavar="FILE", help="output file (default: standard output)"
     )
@@ -94,7 +100,8 @@ def _parser(
     summary: str,
     description: str | None = None,
 ) -> argparse.ArgumentParser:
-    parser = kinds.add_parser(name, help=summary, description=description or summary)
+    sentence = f"{summary[0].upper()}{summary[1:]}."
+    parser = kinds.add_parser(name, help=summary, description=description or sentence)
     parser.add_argument(
         "--dir",
         type=Path,

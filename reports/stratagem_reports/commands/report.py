@@ -14,7 +14,9 @@ FORMATS = ("html", "markdown", "csv")
 def register(commands: argparse._SubParsersAction) -> None:
     """Adds the subcommand's parser."""
     report = commands.add_parser(
-        "report", help="writes charts (.png, .svg) and report.html from a results file"
+        "report",
+        help="writes charts (.png, .svg) and report.html from a results file",
+        description="Writes charts (.png, .svg) and a report from a results file.",
     )
     report.add_argument(
         "results",
@@ -28,7 +30,7 @@ def register(commands: argparse._SubParsersAction) -> None:
         choices=FORMATS,
         default="html",
         help="html: charts and a self-contained report.html (default); markdown: charts and "
-        "report.md; csv: only report.csv, one line a row, units in the headings",
+        "report.md; csv: only report.csv, with a line for each row and units in the headings",
     )
     report.add_argument(
         "--out-dir", type=Path, metavar="DIR", help="output folder (default: the folder of the file)"
@@ -44,7 +46,10 @@ def run(options: argparse.Namespace) -> int:
     if is_training(options.results[0]):
         return _put_trainings(options)
     if len(options.results) > 1:
-        raise InputError("expected one results file; only trainings are laid over each other")
+        raise InputError(
+            f"expected one results file, found {len(options.results)} files; several are only "
+            "possible if all of them are logs or results of trainings"
+        )
     (options.results,) = options.results
     results = load_results(options.results)
     require_summaries(results)
@@ -79,7 +84,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _put_trainings(options: argparse.Namespace) -> int:
     if options.format != "html":
-        raise InputError(f"--format {options.format}: trainings have charts alone")
+        raise InputError(
+            f"--format {options.format}: trainings have charts but no report; leave the option out"
+        )
     from ..charts.registry import draw_charts
     from ..results.training import load_trainings
 

@@ -17,9 +17,9 @@ def register(commands: argparse._SubParsersAction) -> None:
         "that this version writes.",
     )
     schema.add_argument(
-        "file", nargs="?", choices=FILES, default="results", metavar="FILE",
-        help="results: results.json (default); history: a line of the history store; train: the file "
-        "of train --out, whose events are the lines of its log",
+        "file", nargs="?", choices=FILES, default="results", metavar="KIND",
+        help="results: results.json (default); history: a line of the history; train: the file of "
+        "`stratagem train --out`, whose events are the lines of --log",
     )  # fmt: skip
     schema.set_defaults(run=run)
 

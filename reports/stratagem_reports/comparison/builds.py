@@ -38,13 +38,18 @@ def find_build(label: str, path: Path) -> Build:
             "bin/stratagem, or the executable"
         )
     if not os.access(found, os.X_OK):
-        raise InputError(f"{label} build {found}: not executable")
+        raise InputError(
+            f"{label} build {found}: not executable; expected a build folder with "
+            "bin/stratagem, or the executable"
+        )
     try:
         version = launch([str(found.absolute()), "--version"], {}, _START_LIMIT_S).stdout
     except LaunchError as error:
         raise InputError(f"{label} build {found}: does not start: {error}") from None
     if not re.match(r"stratagem\b", version):
-        raise InputError(f"{label} build {found}: is not stratagem: it does not say its version")
+        raise InputError(
+            f"{label} build {found}: is not stratagem, because --version does not print that name"
+        )
     return Build(label, found.absolute(), version.splitlines()[0].strip())
 
 

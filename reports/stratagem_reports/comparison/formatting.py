@@ -117,7 +117,10 @@ def notes(comparison: Comparison) -> list[str]:
     words += _step_notes(comparison)
     for side, names in (("base", comparison.only_base), ("head", comparison.only_head)):
         words += [f"Only in the {side}, not compared: {name}" for name in names]
-    words += [f"--accept {one}: nothing of this grew." for one in comparison.accepted_in_vain]
+    words += [
+        f"--accept {one}: no metric of this name grew in these rows."
+        for one in comparison.accepted_in_vain
+    ]
     few = [row.timing.note for row in comparison.rows if row.timing.verdict is Verdict.TOO_FEW]
     if few:
         words.append(f"Too few for a verdict on the time: {'; '.join(dict.fromkeys(few))}.")

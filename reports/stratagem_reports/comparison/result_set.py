@@ -124,8 +124,8 @@ def _fingerprint(results: Results, part: str) -> dict[str, Any]:
     found = getattr(results.stratagem.fingerprint, part)
     if found is None:
         raise InputError(
-            f"{results.path}: context.stratagem.fingerprint.{part}: missing; without it nobody "
-            "knows whether the two sides may be compared"
+            f"{results.path}: context.stratagem.fingerprint.{part}: missing; expected the facts of "
+            "the machine that `stratagem run` writes"
         )
     return found
 

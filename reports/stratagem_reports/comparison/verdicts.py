@@ -191,7 +191,7 @@ def check_machines(base: ResultSet, head: ResultSet, allowed: bool) -> dict[str,
         if not allowed:
             raise InputError(
                 f"hardware differs: {name} is {one} in {base.sources[0]} and {two} in "
-                f"{head.sources[0]}; measure both on one machine, or say --across-machines"
+                f"{head.sources[0]}; measure both on one machine, or give --across-machines"
             )
     return found
 

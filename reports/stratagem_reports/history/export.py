@@ -93,7 +93,8 @@ def otava_csv(runs: list[Run], target: Target) -> bytes:
     names = sorted({run.name for run in runs})
     if len(names) > 1:
         raise InputError(
-            f"otava-csv holds one row, and {len(names)} match: {names[0]}, {names[1]}...; "
+            f"--format otava-csv: the format holds one row, and {len(names)} match: "
+            f"{', '.join(names[:2])}{', ...' if len(names) > 2 else ''}; "
             "give more of the row's name"
         )
     own = ("time", "commit", "hardware", STEP)

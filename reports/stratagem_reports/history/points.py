@@ -125,7 +125,8 @@ def parse_commit(text: str, where: str) -> str:
     """Checks the name of a commit."""
     if not re.search(_COMMIT, text):
         found = repr(text) if text else "nothing"
-        raise InputError(f"{where}: expected a git commit, found {found}; give one with --commit")
+        remedy = "" if where == "--commit" else "; give one with --commit"
+        raise InputError(f"{where}: expected a git commit, found {found}{remedy}")
     return text
 
 
@@ -149,7 +150,8 @@ def from_line(text: str, where: str) -> Run:
                 f"{where}: schema {schema!r} is of another version of stratagem; this one reads "
                 f'"{SCHEMA}"'
             )
-        raise InputError(f'{where}: expected schema "{SCHEMA}", found {schema!r:.60}')
+        found = "none" if schema is None else repr(schema)[:60]
+        raise InputError(f'{where}: expected schema "{SCHEMA}", found {found}')
     run = decode(text, Run, where)
     run.metrics.pop(STEP, None)
     return run

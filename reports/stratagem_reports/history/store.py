@@ -61,12 +61,12 @@ def file_name(name: str) -> str:
 def load(folder: Path) -> list[Run]:
     """Every run of the folder, in the files' order; InputError for none, and for a bad line."""
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; `stratagem history add` makes one")
+        raise InputError(f"{folder}: no such folder; `stratagem history add` creates it")
     with _locked(folder, fcntl.LOCK_SH):
         paths = sorted(folder.glob(f"*{_ENDING}"))
         runs = [run for path in paths for run in _runs(path)]
     if not runs:
-        raise InputError(f"{folder}: holds no runs; `stratagem history add` puts some there")
+        raise InputError(f"{folder}: holds no runs; `stratagem history add` adds them")
     return runs
 
 

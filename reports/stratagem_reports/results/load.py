@@ -201,7 +201,10 @@ def load_simulation(path: Path) -> Simulation:
 def load_results(path: Path) -> Results:
     """Reads and checks a results file; InputError when it is not one."""
     text = read_text(path)
-    decode(text, _VersionedDocument, str(path))
+    try:
+        decode(text, _VersionedDocument, str(path))
+    except InputError as error:
+        raise InputError(f"{error}; expected a results file") from None
     document = decode(text, _Document, str(path))
     by_name = _by_name(document.benchmarks, path)
     _refuse_duplicates(by_name)

@@ -13,6 +13,7 @@ SCHEMA = "stratagem-train/1"
 # What must be equal for curves to be laid over each other.
 _WORK = (
     "model", "dtype", "global_batch_size", "image_size", "sequence_length", "features", "outputs",
+    "dropout",
     "targets", "loss", "optimizer", "learning_rate", "momentum", "weight_decay", "clip_gradients",
     "seed",
 )  # fmt: skip

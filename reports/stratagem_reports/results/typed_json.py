@@ -35,7 +35,7 @@ def decode(text: str | msgspec.Raw, kind: type[Kind], where: str) -> Kind:
     except msgspec.ValidationError as error:
         raise _wrong(error, where) from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: not valid JSON, perhaps cut short: {error}") from None
+        raise InputError(f"{where}: not valid JSON: {error}") from None
 
 
 def convert(value: Any, kind: type[Kind], where: str) -> Kind:

@@ -154,8 +154,9 @@ TEST(Grid, DeviceIdsGiveTheNumberOfDevices) {
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_THAT(rows[0].device_ids, ElementsAre(3));
   EXPECT_EQ(rows[1].devices, 3);
-  EXPECT_EQ(refusal({{"strategy", "pipeline"}, {"devices", "2"}, {"device_ids", "0+1+2"}}),
-            "--device-ids: 3 ids for 2 devices; give 2, or set devices to 3");
+  EXPECT_EQ(
+      refusal({{"strategy", "pipeline"}, {"devices", "2"}, {"device_ids", "0+1+2"}}),
+      "--device-ids: the number of ids is 3, and the number of devices 2; give equal numbers");
 }
 
 TEST(Grid, IdsInOrderAreTheDefault) {
@@ -169,7 +170,7 @@ TEST(Grid, ImageSizeIsTheModelsOwnUnlessGiven) {
   EXPECT_EQ(rows_of({{"strategy", "pipeline"}, {"model", "mlp"}})[0].image_size, 0);
   EXPECT_EQ(rows_of({{"strategy", "pipeline"}, {"image_size", "96"}})[0].image_size, 96);
   EXPECT_EQ(refusal({{"strategy", "pipeline"}, {"image_size", "16"}}),
-            "--image-size: 16 is too small for resnet50; 32 or more");
+            "--image-size: 16 is too small for resnet50; expected 32 or more");
 }
 
 TEST(Grid, PerDeviceBatchIsTheSameWorkForEveryStrategy) {
@@ -181,14 +182,14 @@ TEST(Grid, PerDeviceBatchIsTheSameWorkForEveryStrategy) {
   EXPECT_EQ(refusal({{"per_device_batch_size", "16"}, {"global_batch_size", "48"}}),
             "--global-batch-size and --per-device-batch-size exclude each other; give one of them");
   EXPECT_EQ(refusal({{"per_device_batch_size", "0"}}),
-            "--per-device-batch-size: 0 is out of range; 1 to 1000000000");
+            "--per-device-batch-size: 0 is out of range; expected 1 to 1000000000");
 }
 
 TEST(Grid, RefusesASplitAboveTheBatch) {
   EXPECT_EQ(refusal({{"strategy", "pipeline"}, {"split_size", "12,64"}}),
-            "--split-size: 64 is above the batch of 48; 1 to 48");
+            "--split-size: 64 is above the batch of 48; expected 1 to 48");
   EXPECT_EQ(refusal({{"strategy", "pipeline"}, {"global_batch_size", "8"}}),
-            "--split-size: 12 is above the batch of 8; 1 to 8");
+            "--split-size: 12 is above the batch of 8; expected 1 to 8");
   // `single` has no micro-batches: its default split is no error.
   EXPECT_EQ(rows_of({{"strategy", "single"}, {"global_batch_size", "8"}}).size(), 2U);
 }
@@ -337,8 +338,10 @@ TEST(Grid, RefusesACutBesideAPartition) {
 }
 
 TEST(Grid, RefusesEmptyAndUnknownValues) {
-  EXPECT_EQ(refusal({{"split_size", "4,,8"}}), "--split-size: value 2 of \"4,,8\" is empty");
-  EXPECT_EQ(refusal({{"split_size", "4,"}}), "--split-size: value 2 of \"4,\" is empty");
+  EXPECT_EQ(refusal({{"split_size", "4,,8"}}),
+            "--split-size: value 2 of \"4,,8\" is empty; join values with single commas");
+  EXPECT_EQ(refusal({{"split_size", "4,"}}),
+            "--split-size: value 2 of \"4,\" is empty; join values with single commas");
   EXPECT_THAT(refusal({{"strategy", "single,zero1"}}),
               testing::StartsWith("--strategy: unknown strategy \"zero1\"; choices: "));
 }

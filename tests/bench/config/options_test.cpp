@@ -91,7 +91,7 @@ TEST(OptionTable, OnlyRowsOfSearchedSchedulesReadTheOptionsOfASearch) {
     EXPECT_EQ(users_of(option, catalogue), "--schedule test_searched");
   }
   EXPECT_EQ(refusal("live_micro_batches", "-1"),
-            "--live-micro-batches: -1 is out of range; 0 to 1000000");
+            "--live-micro-batches: -1 is out of range; expected 0 to 1000000");
 }
 
 TEST(OptionTable, WhoReducesAndScattersIsAQuestionOfRowsOnCpus) {
@@ -149,20 +149,27 @@ TEST(SetValue, ReadsEveryKind) {
 }
 
 TEST(SetValue, RefusesWithTheRangeThatIsRight) {
-  EXPECT_EQ(refusal("split_size", "0"), "--split-size: 0 is out of range; 1 or more");
-  EXPECT_EQ(refusal("split_size", "-4"), "--split-size: -4 is out of range; 1 or more");
+  EXPECT_EQ(refusal("split_size", "0"), "--split-size: 0 is out of range; expected 1 or more");
+  EXPECT_EQ(refusal("split_size", "-4"), "--split-size: -4 is out of range; expected 1 or more");
   EXPECT_EQ(refusal("split_size", "99999999999999999999"),
-            "--split-size: 99999999999999999999 is out of range; 1 or more");
-  EXPECT_EQ(refusal("split_size", "4x"), "--split-size: \"4x\" is not a whole number; 1 or more");
-  EXPECT_EQ(refusal("split_size", "2.5"), "--split-size: \"2.5\" is not a whole number; 1 or more");
-  EXPECT_EQ(refusal("split_size", ""), "--split-size: \"\" is not a whole number; 1 or more");
-  EXPECT_EQ(refusal("timeout", "0"), "--timeout: 0 is out of range; more than 0, 1e+09 at most");
-  EXPECT_EQ(refusal("momentum", "1"), "--momentum: 1 is out of range; 0 or more and below 1");
-  EXPECT_EQ(refusal("learning_rate", "nan"), "--learning-rate: nan is out of range; 0 or more");
-  EXPECT_EQ(refusal("learning_rate", "1e999"), "--learning-rate: 1e999 is out of range; 0 or more");
-  EXPECT_EQ(refusal("device_ids", "0+-1"), "--device-ids: -1 is out of range; 0 or more");
-  EXPECT_EQ(refusal("tf32", "yes"), "--tf32: \"yes\" is neither on nor off");
-  EXPECT_EQ(refusal("cut", "layer2++layer4"), "--cut: empty; expected a name");
+            "--split-size: 99999999999999999999 is out of range; expected 1 or more");
+  EXPECT_EQ(refusal("split_size", "4x"),
+            "--split-size: \"4x\" is not a whole number; expected 1 or more");
+  EXPECT_EQ(refusal("split_size", "2.5"),
+            "--split-size: \"2.5\" is not a whole number; expected 1 or more");
+  EXPECT_EQ(refusal("split_size", ""),
+            "--split-size: \"\" is not a whole number; expected 1 or more");
+  EXPECT_EQ(refusal("timeout", "0"),
+            "--timeout: 0 is out of range; expected more than 0 and at most 1e+09");
+  EXPECT_EQ(refusal("momentum", "1"),
+            "--momentum: 1 is out of range; expected 0 or more and below 1");
+  EXPECT_EQ(refusal("learning_rate", "nan"),
+            "--learning-rate: nan is out of range; expected 0 or more");
+  EXPECT_EQ(refusal("learning_rate", "1e999"),
+            "--learning-rate: 1e999 is out of range; expected 0 or more");
+  EXPECT_EQ(refusal("device_ids", "0+-1"), "--device-ids: -1 is out of range; expected 0 or more");
+  EXPECT_EQ(refusal("tf32", "yes"), "--tf32: unknown value \"yes\"; choices: on, off");
+  EXPECT_EQ(refusal("cut", "layer2++layer4"), "--cut: the value is empty; expected a name");
 }
 
 TEST(SetValue, UnknownChoiceNamesTheNearest) {
@@ -208,7 +215,8 @@ TEST(ConfigJson, RefusesUnknownKeysAndWrongTypes) {
             "config.split_size: expected a whole number, found a number with a fraction");
   EXPECT_EQ(refusal_of({{"verify", "off"}}),
             "config.verify: expected true or false, found a string");
-  EXPECT_EQ(refusal_of({{"split_size", 0}}), "config.split_size: 0 is out of range; 1 or more");
+  EXPECT_EQ(refusal_of({{"split_size", 0}}),
+            "config.split_size: 0 is out of range; expected 1 or more");
   EXPECT_EQ(refusal_of(json::array()), "config: expected an object, found a list");
 }
 

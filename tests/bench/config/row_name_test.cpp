@@ -107,12 +107,13 @@ TEST(WorkloadName, EveryOptionIsWorkOrAWay) {
   for (const Option& option : option_table()) {
     if (is_of_work(option)) work.push_back(option.name);
   }
-  EXPECT_THAT(work, testing::UnorderedElementsAre(
-                        "model", "global_batch_size", "image_size", "sequence_length", "features",
-                        "outputs", "bias", "targets", "data", "compression", "reduce_dtype",
-                        "device", "dtype", "mixed_precision", "loss_scale", "loss_scale_hysteresis",
-                        "tf32", "memory_format", "loss", "optimizer", "learning_rate", "momentum",
-                        "weight_decay", "clip_gradients", "seed", "protocol", "inputs"));
+  EXPECT_THAT(
+      work, testing::UnorderedElementsAre(
+                "model", "global_batch_size", "image_size", "sequence_length", "features",
+                "outputs", "bias", "dropout", "targets", "data", "compression", "reduce_dtype",
+                "device", "dtype", "mixed_precision", "loss_scale", "loss_scale_hysteresis", "tf32",
+                "memory_format", "loss", "optimizer", "learning_rate", "momentum", "weight_decay",
+                "clip_gradients", "seed", "protocol", "inputs"));
 }
 
 }  // namespace

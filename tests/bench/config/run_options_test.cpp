@@ -75,7 +75,7 @@ TEST_F(RunOptionsTest, NegativeNumbersAreValues) {
   EXPECT_EQ(error_of([&] {
               make_grid(parse({"--split-size", "-4"}), example_catalogue());
             }),
-            "--split-size: -4 is out of range; 1 or more");
+            "--split-size: -4 is out of range; expected 1 or more");
 }
 
 TEST_F(RunOptionsTest, UnknownOptionsAreAnsweredWithTheNearest) {

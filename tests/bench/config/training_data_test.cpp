@@ -117,8 +117,8 @@ TEST(TrainingWork, DataAreComparedByTheirContent) {
   EXPECT_EQ(refusal(then, work(Config(), {.data = "mnist:there"}, Numbers({1, 2, 3}))), accepted);
   for (const Numbers& other : {Numbers({1, 2, 4}), Numbers({1, 2, 3}, 1), Numbers({1, 2})}) {
     EXPECT_EQ(refusal(then, work(Config(), {.data = "mnist:here"}, other)),
-              "file.pt: belongs to a training on other data: the samples or targets of --data "
-              "differ");
+              "file.pt: belongs to a training on other data; --data, --samples and --targets must "
+              "not change");
   }
 }
 

@@ -59,8 +59,10 @@ TEST(LauncherContext, ByHand) {
   EXPECT_EQ(found->store.name(), "h:77");
   EXPECT_TRUE(found->store.serve);
   EXPECT_FALSE(launched_by({.init_method = "tcp://h:77", .rank = 1, .world_size = 3})->store.serve);
-  EXPECT_EQ(launched_by({.init_method = "file://x/y", .rank = 1, .world_size = 3})->store.name(),
-            "x/y");
+  EXPECT_EQ(launched_by({.init_method = "file:///dev/y", .rank = 1, .world_size = 3})->store.name(),
+            "/dev/y");
+  EXPECT_EQ(launched_by({.init_method = "file://y", .rank = 1, .world_size = 3})->store.name(),
+            "y");
 }
 
 TEST(LauncherContext, TheCommandLineGoesBeforeTheLauncher) {
@@ -95,7 +97,8 @@ TEST(LauncherContext, RanksOnSeveralHostsNeedTheMaster) {
 TEST(LauncherContext, MpiexecsRanksNeedAPort) {
   Variables variables = {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}};
   EXPECT_EQ(refusal({}, variables),
-            "mpiexec: MASTER_PORT is not set; set it, or give --init-method tcp://HOST:PORT");
+            "--init-method: MASTER_PORT is not set in the environment; set it, or give "
+            "tcp://HOST:PORT");
   EXPECT_EQ(launched_by({.init_method = "tcp://h:77"}, variables)->info.rank, 1);
   variables["MASTER_PORT"] = "5000";
   EXPECT_EQ(launched_by({}, variables)->store.name(), "127.0.0.1:5000");
@@ -118,7 +121,7 @@ TEST(LauncherContext, RefusesInOneLine) {
   EXPECT_THAT(refusal({.init_method = "http://x", .rank = 0, .world_size = 2}),
               HasSubstr("expected env://, tcp://HOST:PORT, tcp://[IPV6]:PORT or file://PATH"));
   for (const char* wrong : {"tcp://x", "tcp://:1", "tcp://x:y", "tcp://x:0", "tcp://::1:7",
-                            "tcp://[]:1", "tcp://[::1]", "file://"}) {
+                            "tcp://[]:1", "tcp://[::1]", "file://", "file:///no/such/folder/y"}) {
     EXPECT_THAT(refusal({.init_method = wrong, .rank = 0, .world_size = 2}), HasSubstr(wrong));
   }
   EXPECT_THAT(refusal({.init_method = "tcp://x:1", .rank = 0}), HasSubstr("--world-size"));
@@ -144,7 +147,8 @@ TEST(FitToWorld, RefusesAnotherNumberOfRanks) {
     FAIL() << "accepted";
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
-                 "--ranks: torchrun started 2 ranks; leave the option out, or give 2");
+                 "--ranks: the number of ranks that were started is 2 (torchrun); leave the option "
+                 "out, or give 2");
   }
 }
 

@@ -106,11 +106,12 @@ TEST(CheckTask, RefusesInOneLine) {
   EXPECT_THAT(with([](Config& row) {
                 row.cut = {"layer2", "layer3"};
               }),
-              HasSubstr("--cut: 2 stages need 1 layer names joined by +, not 2"));
+              HasSubstr("--cut layer2+layer3: it makes 3 stages, but the row has 2"));
   EXPECT_EQ(with([](Config& row) { row.image_size = 16; }),
             "image 16x16 is too small for resnet18: at least 32x32");
   EXPECT_EQ(with([](Config& row) { row.devices = 4; }, "toy"),
-            "--devices: 4 stages are more than the 3 layers of toy");
+            "--devices 4: 4 stages need as many layers, and toy has 3; use fewer devices, or a "
+            "schedule with fewer stages on each");
   EXPECT_THAT(with([](Config& row) {
                 row.devices = 3;
                 row.partition = "tutorial";

@@ -168,7 +168,8 @@ TEST_F(ImageFolders, WhatIsNotAFolderOfImagesIsRefused) {
   write("dog/a.gif", "GIF89a");
   refused("/dog/a.gif: expected images in .png, .jpg or .jpeg");
   EXPECT_THAT([] { make_datasets({.name = "images:nowhere", .image_size = 8}, ""); },
-              ThrowsMessage<std::invalid_argument>("--data: nowhere: no such folder"));
+              ThrowsMessage<std::invalid_argument>("--data: nowhere: no such folder; expected one "
+                                                   "with a subfolder for each class"));
 }
 
 TEST_F(ImageFolders, ADamagedFileIsNamed) {

@@ -28,6 +28,10 @@ std::string refusal(const Variables& variables) {
   return "accepted";
 }
 
+const std::string not_set =
+    " is not set in the environment; set it, or start the ranks by hand with --init-method, --rank "
+    "and --world-size";
+
 const Variables torchrun = {{"TORCHELASTIC_RUN_ID", "abc"},
                             {"TORCHELASTIC_RESTART_COUNT", "2"},
                             {"TORCHELASTIC_USE_AGENT_STORE", "True"},
@@ -117,7 +121,7 @@ TEST(Launcher, SlurmsNodesMayHaveDifferentNumbersOfTasks) {
   uneven["SLURM_STEP_TASKS_PER_NODE"] = "2";
   EXPECT_EQ(refusal(uneven), "srun: SLURM_STEP_TASKS_PER_NODE=2 is not a list of 3 tasks");
   uneven.erase("SLURM_STEP_TASKS_PER_NODE");
-  EXPECT_EQ(refusal(uneven), "srun: SLURM_STEP_TASKS_PER_NODE is not set in the environment");
+  EXPECT_EQ(refusal(uneven), "srun: SLURM_STEP_TASKS_PER_NODE" + not_set);
 }
 
 TEST(Launcher, TasksPerNodeAsSlurmWritesThem) {
@@ -175,12 +179,12 @@ TEST(Launcher, RefusesWhatCannotBe) {
   variables["RANK"] = "4";
   EXPECT_EQ(refusal(variables), "torchrun: rank 4 of 4, local rank 1 of 2: out of range");
   variables["RANK"] = "two";
-  EXPECT_EQ(refusal(variables), "torchrun: RANK=two is not a whole number from 0 on");
+  EXPECT_EQ(refusal(variables), "torchrun: RANK=two is not a whole number of 0 or more");
   variables.erase("RANK");
-  EXPECT_EQ(refusal(variables), "torchrun: RANK is not set in the environment");
+  EXPECT_EQ(refusal(variables), "torchrun: RANK" + not_set);
   variables = torchrun;
   variables["MASTER_PORT"] = "70000";
-  EXPECT_EQ(refusal(variables), "torchrun: MASTER_PORT=70000 is not a port");
+  EXPECT_EQ(refusal(variables), "torchrun: MASTER_PORT=70000 is not a port from 1 to 65535");
 }
 
 TEST(Launcher, TheFirstOfSlurmsHosts) {

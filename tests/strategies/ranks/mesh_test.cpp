@@ -68,11 +68,11 @@ TEST(Mesh, RefusesWhatIsNoMesh) {
     }
     return "accepted";
   };
-  EXPECT_THAT(refusal("data"), HasSubstr("\"data\" in \"data\" is not NAME=SIZE"));
+  EXPECT_THAT(refusal("data"), HasSubstr("--mesh data: \"data\" is not NAME=SIZE"));
   EXPECT_THAT(refusal(""), HasSubstr("is not NAME=SIZE"));
   EXPECT_THAT(refusal("data=2/"), HasSubstr("is not NAME=SIZE"));
-  EXPECT_THAT(refusal("data=0"), HasSubstr("with SIZE >= 1"));
-  EXPECT_THAT(refusal("data=2x"), HasSubstr("with SIZE >= 1"));
+  EXPECT_THAT(refusal("data=0"), HasSubstr("expected a size of 1 or more"));
+  EXPECT_THAT(refusal("data=2x"), HasSubstr("expected a size of 1 or more"));
   EXPECT_THAT(refusal("rows=2"),
               HasSubstr("unknown dimension \"rows\"; use data, pipeline or tensor"));
   EXPECT_THAT(refusal("data=2/data=2"), HasSubstr("data appears twice"));

@@ -192,6 +192,7 @@ class RandomSchedules : public ::testing::Test {
     const Schedule lowered = lower(order);
     EXPECT_NE(refusal([&] { validate(lowered); }), "");
     EXPECT_NE(refusal([&] { simulate(lowered, [](const Action&) { return Cost(1); }); }), "");
+    EXPECT_FALSE(faults_of(order).is_valid());
     const std::string line = refusal([&] { read_schedule(order.name, text_of(order)); });
     EXPECT_TRUE(line.starts_with("--schedule random.csv: ")) << line;
     EXPECT_NE(line.find(" deadlocks: device "), std::string::npos) << line;
@@ -201,6 +202,7 @@ class RandomSchedules : public ::testing::Test {
   void expect_acceptance(const Schedule& order) {
     const Schedule lowered = lower(order);
     EXPECT_EQ(refusal([&] { validate(lowered); }), "");
+    EXPECT_TRUE(faults_of(order).is_valid());
     std::size_t count = 0;
     for (const auto& actions : lowered.actions) count += actions.size();
     EXPECT_EQ(simulate(lowered, [](const Action&) { return Cost(1); }).entries.size(), count);

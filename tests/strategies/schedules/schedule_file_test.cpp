@@ -62,8 +62,9 @@ TEST(ScheduleFile, RefusesOtherTextInOneLineWithItsPlace) {
         std::pair{"0F0,0B0\n0F1,0B1\n", "line 2, cell 1: stage 0 is already on line 1"},
         std::pair{"0F0,0B0\n2F0,2B0\n", "stage 1 is missing"},
         std::pair{"0F0,1F0,1B0,0B0\n2F0,2B0\n", "expected equally many on each of 2 ranks"},
-        std::pair{"0F0,0B0,0F1\n", "0B1 is missing"}, std::pair{"0F0,0F0,0B0\n", "appears twice"},
-        std::pair{"0B0,0F0\n", "deadlocks: device 0 at 0B0"}}) {
+        std::pair{"0F0,0B0,0F1\n", "the order is not valid: 0B1 is missing (device 0)"},
+        std::pair{"0F0,0F0,0B0\n", "the order is not valid: 0F0 appears twice (device 0)"},
+        std::pair{"0B0,0F0\n", "the order deadlocks: device 0 at 0B0"}}) {
     const std::string line = refusal(text);
     EXPECT_THAT(line, HasSubstr(why)) << text;
     EXPECT_THAT(line, ::testing::StartsWith("--schedule csv:bad.csv: "));

@@ -13,6 +13,7 @@ from peer_comparison.scenarios.every_way import every_way
 from peer_comparison.scenarios.gpt import gpt
 from peer_comparison.scenarios.llama import llama
 from peer_comparison.scenarios.mixed_precision import mixed_precision
+from peer_comparison.scenarios.recomputation import recomputation
 from peer_comparison.scenarios.resnet import resnet_single_and_pipeline
 from peer_comparison.scenarios.resnet_ddp import resnet_ddp
 from peer_comparison.scenarios.train import train
@@ -81,6 +82,20 @@ SCENARIOS: dict[str, Entry] = {
     ),
     "mixed_precision_tiny": Entry(
         partial(mixed_precision, model="gpt-tiny"),
+        batch=8,
+        splits=(),
+        quick_splits=(),
+        lacks=("image", "splits", "cuts", "devices"),
+    ),
+    "recomputation": Entry(
+        partial(recomputation, model="gpt-small"),
+        batch=8,
+        splits=(),
+        quick_splits=(),
+        lacks=("image", "splits", "cuts", "devices"),
+    ),
+    "recomputation_tiny": Entry(
+        partial(recomputation, model="gpt-tiny"),
         batch=8,
         splits=(),
         quick_splits=(),

@@ -248,7 +248,8 @@ std::string users_and_conditions(const Option& option, const Catalogue& catalogu
     }
   }
   // Strategies without a condition come first, so that no condition seems to apply to them.
-  std::ranges::stable_partition(by_condition, [](const auto& each) { return each.first.empty(); });
+  std::stable_partition(by_condition.begin(), by_condition.end(),
+                        [](const auto& each) { return each.first.empty(); });
   std::string words;
   for (const auto& [condition, names] : by_condition) {
     words += fmt::format("{}{}{}{}", words.empty() ? "" : ", and to ", fmt::join(names, ", "),

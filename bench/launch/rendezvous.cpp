@@ -173,8 +173,7 @@ void apply_world_size(Selection& selection, const LauncherContext& launcher_cont
   const auto ranks = selection.options.find("ranks");
   if (ranks != selection.options.end() && ranks->second.texts != std::vector{world}) {
     throw std::invalid_argument(
-        fmt::format("{}: the number of ranks that were started is {} ({}); leave the option out, "
-                    "or give {}",
+        fmt::format("{}: {} ranks were started ({}); leave the option out, or give {}",
                     ranks->second.where, world, launcher_context.launcher, world));
   }
   const auto offer = [&](const char* option) {

@@ -80,7 +80,6 @@ NOT_RUN = {
     "needs CUDA, and .ci/run cuda runs it": ("cmake --preset cuda ",),
     "needs another commit or a server": ("git worktree ", "git -C ../base ", "git remote "),
     "runs tests": ("./tools/test", "tools/test ", ".ci/run", "tools/check_mutants "),
-    "lasts hours": ("tools/figures ",),
     "has a test of its own": ("tools/compare_builds ", "tools/add_to_history "),
 }  # fmt: skip
 

@@ -252,7 +252,7 @@ def test_what_cannot_go_on_is_one_line(commands, tmp_path):
         (["--resume", "auto", "--validation", 0.5], 'with validation "own", this one has 0.5'),
         (["--resume", "auto", "--samples", 46], "belongs to a training on other data"),
         (["--resume", "auto", "--max-steps", 5], "is of step 6, and the training ends at step 5"),
-        (["--resume", "nowhere.pt"], "--resume nowhere.pt: expected auto, none or an existing"),
+        (["--resume", "nowhere.pt"], "--resume nowhere.pt: no such file; expected auto, none"),
         (["--strategy", "single,ddp"], "--checkpoint-dir: these options make 2 trainings"),
     ]:
         done = train(commands, tmp_path, *example(*arguments), code=2)

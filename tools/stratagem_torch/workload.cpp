@@ -211,9 +211,10 @@ int prove(const Arguments& arguments) {
   const bench::Catalogue catalogue = bench::registered_catalogue();
   CLI::App app(
       "Compares another program's training steps with one device, as `stratagem run` compares its "
-      "timed steps (docs/explanation/verification.md). FILE is JSON: \"loss\" of every step since "
-      "the initial state, \"skipped\" steps, and \"state\", the fingerprints of the last state's "
-      "entries. Exit code 1: the program's steps differ from the row's.",
+      "timed steps. FILE is a JSON object. \"loss\" lists the loss of every step since the initial "
+      "state. \"skipped\" lists the steps whose update was left out for an overflow. \"state\" has "
+      "a fingerprint of each entry of the last state (docs/explanation/verification.md). The exit "
+      "code is 1 if the program's steps differ from the row's.",
       "stratagem prove");
   const RowAndFile asked =
       parse_row_and_file(app, arguments, "evidence of the program, as JSON", catalogue, [] {});

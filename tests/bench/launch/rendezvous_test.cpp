@@ -147,8 +147,7 @@ TEST(FitToWorld, RefusesAnotherNumberOfRanks) {
     FAIL() << "accepted";
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
-                 "--ranks: the number of ranks that were started is 2 (torchrun); leave the option "
-                 "out, or give 2");
+                 "--ranks: 2 ranks were started (torchrun); leave the option out, or give 2");
   }
 }
 

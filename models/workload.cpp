@@ -166,11 +166,12 @@ Batch Workload::make_batch(std::uint64_t index) const {
   inputs = inputs.to(options_.dtype).contiguous(format);
   if (options_.targets == Targets::real) {
     const at::Tensor targets = at::empty({options_.batch, classes()}).normal_(0, 1, generator);
-    return {std::move(inputs), targets.to(master_dtype())};
+    return {std::move(inputs), targets.to(master_dtype()), number};
   }
   const at::Tensor labels =
       at::empty({options_.batch}, at::TensorOptions(at::kLong)).random_(0, classes(), generator);
-  return {std::move(inputs), make_targets(options_.loss, labels, classes(), master_dtype())};
+  return {std::move(inputs), make_targets(options_.loss, labels, classes(), master_dtype()),
+          number};
 }
 
 Optimizer Workload::make_optimizer(std::vector<NamedTensor> parameters) const {

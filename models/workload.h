@@ -54,10 +54,13 @@ struct WorkloadOptions {
 };
 
 struct Batch {
-  at::Tensor inputs;        // [n, 3, size, size], [n, features] or token ids [n, sequence]
-  at::Tensor targets;       // in the loss's form: real or one-hot [n, classes], or indices [n], or
-                            // for tokens [n, sequence] (int64)
-  std::int64_t number = 0;  // in the training; masks of dropout depend on it
+  at::Tensor inputs;   // [n, 3, size, size], [n, features] or token ids [n, sequence]
+  at::Tensor targets;  // in the loss's form: real or one-hot [n, classes], or indices [n], or
+                       // for tokens [n, sequence] (int64)
+  // In the training. Masks of dropout depend on it.
+  std::int64_t number = 0;
+  // The rows are those of replica 0, 1, ..., which take every dealt_to-th sample in turn.
+  std::int64_t dealt_to = 1;
 
   std::int64_t size() const { return inputs.size(0); }
 
@@ -111,9 +114,13 @@ class Workload {
   /// tokens and the tokens after them.
   Batch make_batch(std::uint64_t index) const;
 
-  /// Returns the place of `batch`'s samples from `first` on.
-  SamplePlace place_of(const Batch& batch, std::int64_t first) const {
-    return {.seed = options_.seed, .batch = batch.number, .first_sample = first};
+  /// Returns the place of the rows of a global batch from `first_row` on.
+  SamplePlace place_of(const Batch& batch, std::int64_t first_row) const {
+    return {.seed = options_.seed,
+            .batch = batch.number,
+            .first_row = first_row,
+            .rows = batch.size(),
+            .dealt_to = batch.dealt_to};
   }
 
   Optimizer make_optimizer(std::vector<NamedTensor> parameters) const;

@@ -23,7 +23,7 @@ std::uint64_t mixed(std::uint64_t key, std::uint64_t with) {
   return scrambled(scrambled(key + scramble_step) + with);
 }
 
-/// Returns a row key for each sample and position, [n, positions] (int64).
+/// Returns a key for each sample and position, [n, positions] (int64).
 at::Tensor keys_of(const at::Tensor& x, const SamplePlace& place, std::string_view site) {
   std::uint64_t layer = place.seed;
   for (const char letter : site) layer = mixed(layer, static_cast<unsigned char>(letter));
@@ -31,7 +31,8 @@ at::Tensor keys_of(const at::Tensor& x, const SamplePlace& place, std::string_vi
   at::Tensor keys = at::empty({x.size(0), x.size(1)}, at::kLong);
   auto* key = keys.mutable_data_ptr<std::int64_t>();
   for (std::int64_t n = 0; n < x.size(0); ++n) {
-    const std::uint64_t sample = mixed(batch, static_cast<std::uint64_t>(place.first_sample + n));
+    const std::uint64_t sample =
+        mixed(batch, static_cast<std::uint64_t>(place.sample_of(place.first_row + n)));
     for (std::int64_t t = 0; t < x.size(1); ++t) {
       *key++ = static_cast<std::int64_t>(
           mixed(sample, static_cast<std::uint64_t>(place.first_position + t)));
@@ -101,6 +102,15 @@ class Dropout : public torch::autograd::Function<Dropout> {
 };
 
 }  // namespace
+
+std::int64_t SamplePlace::sample_of(std::int64_t row) const {
+  if (dealt_to == 1) return row;
+  const std::int64_t each = rows / dealt_to;
+  const std::int64_t longer = rows % dealt_to;  // the first replicas have one row more
+  const std::int64_t of_longer = longer * (each + 1);
+  if (row < of_longer) return row / (each + 1) + row % (each + 1) * dealt_to;
+  return longer + (row - of_longer) / each + (row - of_longer) % each * dealt_to;
+}
 
 SamplePlaceGuard::SamplePlaceGuard(const SamplePlace& place)
     : previous_(std::exchange(current_place, &place_)), place_(place) {}

@@ -208,6 +208,7 @@ class Trainer {
   void step(models::Batch batch) {
     rate_ = learning_rate(rates_, updates());
     batch.number = position().step++;
+    batch.dealt_to = shape_.replicas;
     position().samples += batch.size();
     context_.strategy.set_learning_rate(rate_);
     in_flight_.add(context_.strategy.step(batch), batch.size());

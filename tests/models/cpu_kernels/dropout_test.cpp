@@ -4,12 +4,14 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "models/cpu_kernels/reference_kernels.h"
 
 namespace stratagem::models::dropout_test {
 namespace {
 
-constexpr SamplePlace usual = {.seed = 3, .batch = 5, .first_sample = 8, .first_position = 0};
+constexpr SamplePlace usual = {.seed = 3, .batch = 5, .first_row = 8};
 
 at::Tensor dropped(const at::Tensor& x, const SamplePlace& place = usual, double rate = 0.25,
                    const char* site = "blocks.0.mlp.down") {
@@ -50,10 +52,23 @@ TEST(Dropout, PartsOfSamplesAndPositionsHaveTheMasksOfTheWhole) {
   const at::Tensor x = at::ones({4, 6, 10}, at::kDouble);
   const at::Tensor whole = dropped(x);
   SamplePlace place = usual;
-  place.first_sample += 1;
+  place.first_row += 1;
   place.first_position = 2;
   const at::Tensor part = dropped(x.narrow(0, 1, 2).narrow(1, 2, 3), place);
   EXPECT_TRUE(at::equal(part, whole.narrow(0, 1, 2).narrow(1, 2, 3)));
+}
+
+TEST(Dropout, RowsThatWereDealtToReplicasHaveTheSamplesOfOneDevice) {
+  const auto samples = [](std::int64_t rows, std::int64_t replicas) {
+    const SamplePlace place{.rows = rows, .dealt_to = replicas};
+    std::vector<std::int64_t> found;
+    for (std::int64_t row = 0; row < rows; ++row) found.push_back(place.sample_of(row));
+    return found;
+  };
+  EXPECT_EQ(samples(4, 1), (std::vector<std::int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(samples(6, 2), (std::vector<std::int64_t>{0, 2, 4, 1, 3, 5}));
+  EXPECT_EQ(samples(7, 3), (std::vector<std::int64_t>{0, 3, 6, 1, 4, 2, 5}));
+  EXPECT_EQ(samples(2, 3), (std::vector<std::int64_t>{0, 1}));
 }
 
 TEST(Dropout, EachPlaceHasItsOwnMask) {

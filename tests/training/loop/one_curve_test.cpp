@@ -211,6 +211,20 @@ TEST(OneCurve, AGptTrainsAlongItOverGloo) {
   }
 }
 
+TEST(OneCurve, ASampleHasTheDropoutOfOneDeviceWhicheverReplicaTakesIt) {
+  Work work = text("exact");
+  work.workload.dropout = 0.2;
+  const Curve one_device = trained({}, work).front();
+  for (const Mesh& mesh :
+       std::vector<Mesh>{{"data_parallel", {.devices_per_rank = 2}},
+                         {"ddp", {.replicas = 3}},
+                         {"zero3", {.replicas = 2, .sharded = true}, {.accumulation_steps = 2}},
+                         {"pipeline", {.devices_per_rank = 2}, {.split_size = 3}}}) {
+    SCOPED_TRACE(testing::Message() << mesh);
+    expect_one_curve(trained(mesh, work), one_device);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Tails, OneCurveOfATail, testing::Values("pad", "drop", "exact"));
 
 TEST(OneCurve, NoStrategyIsLeftOut) {

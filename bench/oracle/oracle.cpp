@@ -96,7 +96,9 @@ models::WorkloadOptions contiguous(models::WorkloadOptions options) {
 }
 
 models::Batch with_contiguous_inputs(const models::Batch& batch) {
-  return {batch.inputs.contiguous(), batch.targets, batch.number};
+  models::Batch contiguous = batch;
+  contiguous.inputs = batch.inputs.contiguous();
+  return contiguous;
 }
 
 at::Tensor slice_loss(const models::Workload& workload, const models::Model& model,

@@ -38,10 +38,12 @@ class StepsInTurn {
     const bool pinned = session.config.device == "cuda";
     const std::int64_t count = different_batches(session.config, elements_of(*session.workload));
     for (std::int64_t index = 0; index < count; ++index) {
-      const models::Batch batch = session.workload->make_batch(static_cast<std::uint64_t>(index));
-      batches_.push_back(pinned ? models::Batch{batch.inputs.pin_memory(),
-                                                batch.targets.pin_memory(), batch.number}
-                                : batch);
+      models::Batch batch = session.workload->make_batch(static_cast<std::uint64_t>(index));
+      if (pinned) {
+        batch.inputs = batch.inputs.pin_memory();
+        batch.targets = batch.targets.pin_memory();
+      }
+      batches_.push_back(std::move(batch));
     }
   }
 

@@ -130,7 +130,7 @@ void copy(const T* from, T* to, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
 }
 
-/// Where the values of a row begin.
+/// RowPlace holds the beginnings of a row's values.
 template <typename T>
 struct RowPlace {
   const T* cosine;

@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -43,6 +44,22 @@ struct LayerFlops {
   LayerFlops& operator+=(const LayerFlops& other);
 };
 
+/// The positions of a sequence that one of several ranks has, and attention over all of them.
+struct SequencePart {
+  /// Takes queries, keys and values of the own positions, [n, own, 3 features] as in
+  /// causal_attention(), and returns [n, own, features].
+  using Attention = std::function<at::Tensor(const at::Tensor& qkv, std::int64_t heads)>;
+
+  at::Tensor positions;  // [own] (int64)
+  Attention attention;
+};
+
+/// The outputs of a layer's attention; zeros for a layer without.
+struct AttentionSize {
+  std::int64_t heads = 0;
+  std::int64_t features = 0;  // of all heads
+};
+
 /// A layer is made on LibTorch's meta device: its tensors have names, sizes and a type, but no
 /// memory and no values until materialise().
 class Layer {
@@ -60,6 +77,11 @@ class Layer {
 
   /// Returns zeros unless a layer has products to count. Throws like output_shape().
   virtual LayerFlops flops(const Shape& input) const;
+
+  /// Restricts inputs and outputs to a part of the positions. A layer whose results depend on
+  /// positions, or on other positions, must override it.
+  virtual void take_part(const SequencePart& /*part*/) {}
+  virtual AttentionSize attention_size() const { return {}; }
 
   const std::string& name() const { return name_; }
 

@@ -104,8 +104,8 @@ at::Tensor LlamaBlock::forward(const at::Tensor& input) {
   const auto [groups, queries] = parts_.heads;
   const at::Tensor wide = remade(*parts_.qkv, function_of(*parts_.norm1), input);
   const Rotation& angles = rotation(wide, wide.size(2) / (groups * (queries + 2)));
-  const auto attention = [heads = parts_.heads.count()](const at::Tensor& qkv) {
-    return causal_attention(qkv, heads);
+  const auto attention = [this](const at::Tensor& qkv) {
+    return attention_over(part_, qkv, parts_.heads.count());
   };
   const at::Tensor spread = spread_heads(wide, angles, parts_.heads);
   const at::Tensor middle = input + remade(*parts_.projection, attention, spread);
@@ -124,9 +124,9 @@ const Rotation& LlamaBlock::rotation(const at::Tensor& wide, std::int64_t head_f
   const at::TensorOptions options = wide.options().dtype(at::kDouble).requires_grad(false);
   const at::Tensor exponents =
       at::arange(0, head_features, 2, options) / static_cast<double>(head_features);
-  const at::Tensor angles =
-      at::outer(at::arange(sequence, options), at::pow(parts_.rotary_base, exponents.neg()))
-          .view({sequence, 1, 1, head_features / 2});
+  const at::Tensor angles = at::outer(positions_of(part_, sequence, options),
+                                      at::pow(parts_.rotary_base, exponents.neg()))
+                                .view({sequence, 1, 1, head_features / 2});
   rotation_ = {.cosine = angles.cos().to(type).contiguous(),
                .sine = angles.sin().to(type).contiguous()};
   return rotation_;
@@ -153,6 +153,11 @@ LayerFlops LlamaBlock::flops(const Shape& input) const {
   all += parts_.down->flops({gated[0], gated[1], gated[2] / 2});
   all += attention_flops(mixed);
   return all;
+}
+
+AttentionSize LlamaBlock::attention_size() const {
+  // The first parameter is a normalisation's weight.
+  return {.heads = parts_.heads.count(), .features = parameters().front().tensor.size(0)};
 }
 
 ModelEntry llama_entry(const std::string& name, const std::string& summary, const LlamaSize& size) {

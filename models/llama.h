@@ -46,6 +46,8 @@ class LlamaBlock : public Layer {
   Shape output_shape(const Shape& input) const override;
   /// Counts attention as TransformerBlock does.
   LayerFlops flops(const Shape& input) const override;
+  void take_part(const SequencePart& part) override { part_ = part; }
+  AttentionSize attention_size() const override;
 
   /// Moves the parts out of the block.
   Parts take_parts() && { return std::move(parts_); }
@@ -54,6 +56,7 @@ class LlamaBlock : public Layer {
   const Rotation& rotation(const at::Tensor& wide, std::int64_t head_features);
 
   Parts parts_;
+  SequencePart part_;
   Rotation rotation_;  // the last sequence's
 };
 

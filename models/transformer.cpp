@@ -27,7 +27,7 @@ TokenEmbeddingLayer::TokenEmbeddingLayer(std::string name, const TokenEmbeddingO
 at::Tensor TokenEmbeddingLayer::forward(const at::Tensor& input) {
   at::Tensor sum = models::embedding(token_, input);
   if (position_.defined()) {
-    sum.add_(models::embedding(position_, at::arange(input.size(1), input.options())));
+    sum.add_(models::embedding(position_, positions_of(part_, input.size(1), input.options())));
   }
   return placed_dropout(sum, training() ? dropout_ : 0, name());
 }
@@ -38,6 +38,15 @@ Shape TokenEmbeddingLayer::output_shape(const Shape& input) const {
                                 std::to_string(longest_sequence_) + "], not " + to_string(input));
   }
   return {input[0], input[1], token_.size(1)};
+}
+
+at::Tensor positions_of(const SequencePart& part, std::int64_t length,
+                        const at::TensorOptions& like) {
+  return part.positions.defined() ? part.positions.to(like) : at::arange(length, like);
+}
+
+at::Tensor attention_over(const SequencePart& part, const at::Tensor& qkv, std::int64_t heads) {
+  return part.attention ? part.attention(qkv, heads) : causal_attention(qkv, heads);
 }
 
 LayerNormLayer::LayerNormLayer(std::string name, std::int64_t features) : Layer(std::move(name)) {
@@ -66,8 +75,8 @@ TransformerBlock::TransformerBlock(std::string name, Parts parts)
 }
 
 at::Tensor TransformerBlock::forward(const at::Tensor& input) {
-  const auto attention = [heads = parts_.heads](const at::Tensor& qkv) {
-    return causal_attention(qkv, heads);
+  const auto attention = [this](const at::Tensor& qkv) {
+    return attention_over(part_, qkv, parts_.heads);
   };
   const auto gelu = [](const at::Tensor& x) { return at::gelu(x); };
   const at::Tensor qkv = remade(*parts_.qkv, function_of(*parts_.norm1), input);
@@ -109,6 +118,11 @@ LayerFlops TransformerBlock::flops(const Shape& input) const {
   all += parts_.down->flops(hidden);
   all += attention_flops(mixed);
   return all;
+}
+
+AttentionSize TransformerBlock::attention_size() const {
+  // The first parameter is a normalisation's weight.
+  return {.heads = parts_.heads, .features = parameters().front().tensor.size(0)};
 }
 
 LayerFlops attention_flops(const Shape& mixed) {

@@ -24,6 +24,7 @@ class TokenEmbeddingLayer : public Layer {
                       const InitialValues& initial);
   at::Tensor forward(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;
+  void take_part(const SequencePart& part) override { part_ = part; }
 
   const at::Tensor& token() const { return token_; }
   /// Undefined without positions.
@@ -36,7 +37,16 @@ class TokenEmbeddingLayer : public Layer {
   double dropout_;
   at::Tensor token_;
   at::Tensor position_;
+  SequencePart part_;
 };
+
+/// Returns the positions of a sequence of `length` with the options of `like`: those of the part,
+/// or all.
+at::Tensor positions_of(const SequencePart& part, std::int64_t length,
+                        const at::TensorOptions& like);
+
+/// Computes causal attention over all positions, also where `part` has only some of them.
+at::Tensor attention_over(const SequencePart& part, const at::Tensor& qkv, std::int64_t heads);
 
 /// Normalises the last dimension, then scales and shifts it.
 class LayerNormLayer : public Layer {
@@ -81,6 +91,8 @@ class TransformerBlock : public Layer {
   Shape output_shape(const Shape& input) const override;
   /// Counts attention by attention_flops().
   LayerFlops flops(const Shape& input) const override;
+  void take_part(const SequencePart& part) override { part_ = part; }
+  AttentionSize attention_size() const override;
 
   /// Moves the parts out of the block.
   Parts take_parts() && { return std::move(parts_); }
@@ -90,6 +102,7 @@ class TransformerBlock : public Layer {
   at::Tensor dropped(const at::Tensor& x, const Layer& part) const;
 
   Parts parts_;
+  SequencePart part_;
 };
 
 }  // namespace stratagem::models

@@ -17,7 +17,7 @@ int stages_per_device(const PlanRequest& request, const PlanOutline& outline) {
 }
 
 schedules::Sharding sharding_of(const PlanRequest& request) {
-  const bool replicated = request.arrangement.replicas > 1;
+  const bool replicated = request.arrangement.copies() > 1;
   return {.sharded = request.options.shard,
           .reshard_after_forward = request.options.reshard_after_forward,
           .prefetch = static_cast<int>(request.options.prefetch),
@@ -44,11 +44,11 @@ bool has_layer_groups(const PlanRequest& request, const PlanOutline& outline) {
 
 bool has_flat_groups(const PlanRequest& request) {
   return request.options.shard != "none" || request.mixed_precision ||
-         request.arrangement.replicas > 1;
+         request.arrangement.copies() > 1;
 }
 
 int copies_of(const PlanRequest& request) {
-  return request.options.shard == "none" ? request.arrangement.replicas
+  return request.options.shard == "none" ? request.arrangement.copies()
                                          : static_cast<int>(request.options.replicas_of_shards);
 }
 

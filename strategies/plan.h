@@ -19,9 +19,13 @@ namespace stratagem::strategies {
 /// The arrangement of a row's devices.
 struct Arrangement {
   int replicas = 1;
-  int devices = 1;       // the devices of a replica's stages
-  int ranks = 1;         // ranks of equally many consecutive devices
-  int tensor_ranks = 1;  // the ranks that share each layer
+  int devices = 1;        // the devices of a replica's stages
+  int ranks = 1;          // ranks of equally many consecutive devices
+  int tensor_ranks = 1;   // the ranks that share each layer
+  int context_ranks = 1;  // the ranks that share each sample's positions
+
+  /// Returns the number of ranks with the same layers, whose gradients are summed.
+  int copies() const { return replicas * context_ranks; }
 };
 
 /// Facts of the model as cut by the row.
@@ -83,7 +87,8 @@ bool has_layer_groups(const PlanRequest& request, const PlanOutline& outline = {
 /// Returns whether a group's parameters lie in one buffer: unless groups are only recomputed.
 bool has_flat_groups(const PlanRequest& request);
 
-/// Returns the number of replicas with the same part of the state: all if nothing is sharded.
+/// Returns the number of ranks with the same part of the state: all copies of the layers if nothing
+/// is sharded.
 int copies_of(const PlanRequest& request);
 
 /// Returns whether several ranks have parts of the norm of a replica's gradients.

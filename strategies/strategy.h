@@ -26,8 +26,9 @@ struct RankGroups {
   distributed::ProcessGroup* all = nullptr;           // every rank of the job
   int replica = 0;                                    // the replica of this rank
   int replicas = 1;                                   // the number of replicas
-  std::vector<distributed::ProcessGroup*> data = {};  // [own device]: the ranks with replicas of
-                                                      // its stage; empty without replicas
+  std::vector<distributed::ProcessGroup*> data = {};  // [own device]: the ranks with the same
+                                                      // layers of its stage, which sum their
+                                                      // gradients; empty if that is one rank
   // If state is sharded over some of them only, [own device]: the ranks that shard it, and those
   // that keep the same shard. Empty: it is sharded over all, or not at all.
   std::vector<distributed::ProcessGroup*> shards = {};
@@ -40,7 +41,8 @@ struct RankGroups {
   // would otherwise meet the opposite ones. Null if no earlier rank has a next stage.
   distributed::ProcessGroup* activations_around = nullptr;
   distributed::ProcessGroup* gradients_around = nullptr;
-  distributed::ProcessGroup* tensor = nullptr;  // the ranks that share this rank's layers
+  distributed::ProcessGroup* tensor = nullptr;   // the ranks that share this rank's layers
+  distributed::ProcessGroup* context = nullptr;  // the ranks that share its samples' positions
   // The ranks that have parts of the gradients, for their norm: those of this rank's replica, or of
   // the replicas over which gradients are sharded. Null if that is one rank, or nothing is clipped.
   distributed::ProcessGroup* norm = nullptr;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <numeric>
 #include <stdexcept>
 
 #include "bench/config/catalogue.h"
@@ -84,15 +83,10 @@ void require_memory_of_plan(const strategies::PlanRequest& request,
 
 }  // namespace
 
-std::vector<int> Placement::ranks_of_replica(int rank) const {
-  std::vector<int> members(static_cast<std::size_t>(ranks_per_replica()));
-  std::iota(members.begin(), members.end(), replica_of(rank) * ranks_per_replica());
-  return members;
-}
-
-std::vector<int> Placement::group(int rank, std::string_view dimension) const {
+std::vector<int> Placement::group(int rank,
+                                  std::initializer_list<std::string_view> dimensions) const {
   std::vector<int> members;
-  for (const int position : mesh.group(rank * devices_per_rank(), dimension)) {
+  for (const int position : mesh.group(rank * devices_per_rank(), dimensions)) {
     const int member = position / devices_per_rank();
     if (members.empty() || members.back() != member) members.push_back(member);
   }
@@ -100,16 +94,13 @@ std::vector<int> Placement::group(int rank, std::string_view dimension) const {
 }
 
 std::optional<Mesh> usual_mesh(const std::vector<std::string>& dimensions, int devices) {
-  if (std::ranges::find(dimensions, "tensor") != dimensions.end()) {
-    return Mesh({{"tensor", devices}});
-  }
   if (dimensions.size() == 1) return Mesh({{dimensions.front(), devices}});
   if (devices < 2 * usual_stages || devices % usual_stages != 0) return std::nullopt;
   return Mesh({{"data", devices / usual_stages}, {"pipeline", usual_stages}});
 }
 
 int usual_ranks(const Mesh& mesh) {
-  return mesh.size("tensor") > 1 ? mesh.size() : mesh.size("data");
+  return mesh.size("tensor") * mesh.size("context") > 1 ? mesh.size() : mesh.size("data");
 }
 
 schedules::Sharded sharded_state(const Config& config) {
@@ -138,7 +129,8 @@ strategies::PlanRequest plan_request(const Config& config, strategies::ModelPart
                                   .arrangement = {.replicas = placement.replicas(),
                                                   .devices = placement.pipeline_devices(),
                                                   .ranks = placement.pipeline_ranks(),
-                                                  .tensor_ranks = placement.tensor_ranks()},
+                                                  .tensor_ranks = placement.tensor_ranks(),
+                                                  .context_ranks = placement.context_ranks()},
                                   .parts = std::move(parts),
                                   .mixed_precision = config.mixed_precision != "none",
                                   .needs_norm = config.clip_gradients > 0 || scales_loss(config),
@@ -165,6 +157,7 @@ bool can_train(const Config& config, const Catalogue& catalogue) {
   const models::ModelEntry& model = *catalogue.model(config.model);
   return (!strategy.can_train || strategy.can_train(model)) && stages_of(config) <= model.layers &&
          (placement_of(config).tensor_ranks() == 1 || !model.sharded_sizes.empty()) &&
+         (placement_of(config).context_ranks() == 1 || model.shares_positions()) &&
          !(model.fixed_size && splits_backward(config, config.schedule));
 }
 
@@ -194,10 +187,10 @@ Placement placement_of(const Config& config) {
   placement.ranks = usual_ranks(placement.mesh);
   if (config.ranks == 0 || !strategy.multi_device) return placement;
   const int ranks = static_cast<int>(config.ranks);
-  if (placement.tensor_ranks() > 1 && ranks != placement.devices()) {
+  if (placement.tensor_ranks() * placement.context_ranks() > 1 && ranks != placement.devices()) {
     throw std::invalid_argument(fmt::format(
-        "--ranks {}: tensor parallelism needs one rank per device; leave it out, or give {}", ranks,
-        placement.devices()));
+        "--ranks {}: {} parallelism needs one rank per device; leave it out, or give {}", ranks,
+        placement.tensor_ranks() > 1 ? "tensor" : "context", placement.devices()));
   }
   if (ranks % placement.replicas() != 0 || placement.devices() % ranks != 0) {
     throw std::invalid_argument(

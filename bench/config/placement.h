@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,20 +29,23 @@ struct Placement {
   int pipeline_devices() const { return mesh.size("pipeline"); }
   /// Returns the number of ranks that share every layer.
   int tensor_ranks() const { return mesh.size("tensor"); }
+  /// Returns the number of ranks that share every sample's positions.
+  int context_ranks() const { return mesh.size("context"); }
   /// Returns 1 also if one process has several replicas.
   int ranks_per_replica() const { return std::max(ranks / replicas(), 1); }
   /// Returns the number of processes for a replica's stages.
-  int pipeline_ranks() const { return ranks_per_replica() / tensor_ranks(); }
+  int pipeline_ranks() const { return ranks_per_replica() / (tensor_ranks() * context_ranks()); }
   int replica_of(int rank) const { return rank / ranks_per_replica(); }
   /// Returns the rank's index in its pipeline.
-  int pipeline_rank_of(int rank) const { return rank % ranks_per_replica() / tensor_ranks(); }
+  int pipeline_rank_of(int rank) const {
+    return rank % ranks_per_replica() / (tensor_ranks() * context_ranks());
+  }
 
-  /// Returns all ranks of the rank's replica, ascending.
-  std::vector<int> ranks_of_replica(int rank) const;
-  /// Returns the ranks that `rank` has a dimension's collectives with, itself included, ascending:
-  /// over data, ranks with the same parts of the same stages; over pipeline, ranks of one replica
-  /// with the same parts of other stages; over tensor, ranks that share its layers.
-  std::vector<int> group(int rank, std::string_view dimension) const;
+  /// Returns the ranks that differ from `rank` only in these dimensions, itself included,
+  /// ascending: over data, ranks with the same parts of the same stages and other samples; over
+  /// pipeline, ranks with the same parts of other stages; over context, ranks with other positions
+  /// of the same samples; over tensor, ranks that share its layers.
+  std::vector<int> group(int rank, std::initializer_list<std::string_view> dimensions) const;
 };
 
 /// Returns the mesh of a row with --mesh auto whose strategy spreads over these dimensions; empty

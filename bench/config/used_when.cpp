@@ -64,7 +64,11 @@ bool RowFacts::has(const char* dimension) const {
 /// A mesh of only stages or sharded layers leaves out the usual replicas.
 bool RowFacts::has_replicas() const {
   const bool replaced = !in_mesh("data") && (in_mesh("pipeline") || in_mesh("tensor"));
-  return has("data") && !replaced;
+  return (has("data") && !replaced) || shares_positions();
+}
+
+bool RowFacts::shares_positions() const {
+  return config.mesh == "auto" ? strategy->usually_spreads_over("context") : in_mesh("context");
 }
 
 bool RowFacts::shards_layers() const {

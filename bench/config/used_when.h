@@ -23,7 +23,9 @@ class RowFacts {
 
   /// Requires a strategy, like the functions below.
   bool has(const char* dimension) const;
+  /// Returns whether ranks have the same layers: replicas, or ranks that share samples.
   bool has_replicas() const;
+  bool shares_positions() const;
   bool shards_layers() const;
   /// Returns true for sharded layers without replicas, too: the check names a mesh with some.
   bool may_shard_state() const;

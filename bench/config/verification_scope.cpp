@@ -33,7 +33,7 @@ double tolerance_of_format(const Config& row) {
 
 VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& micro_batches,
                          const ScopeTraits& traits) {
-  const auto [has_images, has_batch_norm, has_tokens, tensor_degree, positions] = traits;
+  const auto [has_images, has_batch_norm, has_tokens, sequence_degree, positions] = traits;
   VerificationScope scope{row, 1.0, {}};
   const bool remainder = micro_batches.back() != micro_batches.front();
   // Uses the smallest sizes that keep "the last one is smaller" and eight elements in a BatchNorm.
@@ -62,7 +62,8 @@ VerificationScope shrink(const Config& row, const std::vector<std::int64_t>& mic
     scope.config.image_size =
         has_batch_norm ? smallest_image(samples) : std::min(image_reduction, row.image_size);
   }
-  const std::int64_t sequence = (few_tokens + tensor_degree - 1) / tensor_degree * tensor_degree;
+  const std::int64_t sequence =
+      (few_tokens + sequence_degree - 1) / sequence_degree * sequence_degree;
   if (has_tokens) scope.config.sequence_length = std::min(sequence, row.sequence_length);
   if (has_images || has_tokens) scope.width = small_width;
   scope.text = difference(row, scope);

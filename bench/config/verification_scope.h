@@ -24,7 +24,7 @@ struct ScopeTraits {
   bool has_images = false;
   bool has_batch_norm = false;
   bool has_tokens = false;
-  std::int64_t tensor_degree = 1;  // the sequence stays divisible by it
+  std::int64_t sequence_degree = 1;  // the sequence stays divisible by it
   /// The values of a channel that one sample gives to the smallest BatchNorm of a model whose
   /// images cannot grow; else 0.
   std::int64_t positions = 0;

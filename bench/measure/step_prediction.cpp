@@ -140,7 +140,7 @@ void predict_row(PreparedRow& row, const MeasureEnvironment& environment, Observ
 
 bool can_be_simulated(const Config& config) {
   const Placement placement = placement_of(config);
-  if (placement.tensor_ranks() > 1) return false;
+  if (placement.tensor_ranks() * placement.context_ranks() > 1) return false;
   if (strategies::find_strategy(config.strategy).one_process) return is_data_parallel(config);
   return true;
 }

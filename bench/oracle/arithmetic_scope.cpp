@@ -29,7 +29,7 @@ bool shrink_input(std::int64_t& image, std::int64_t& sequence, const ScopeTraits
     image = (image - 1) / pixel_of_last_map * pixel_of_last_map;
     return true;
   }
-  const std::int64_t multiple = traits.tensor_degree;
+  const std::int64_t multiple = traits.sequence_degree;
   const std::int64_t half = quotient_up(quotient_up(sequence, 2), multiple) * multiple;
   if (!traits.has_tokens || half < shortest_sequence || half >= sequence) return false;
   sequence = half;

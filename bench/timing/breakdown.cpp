@@ -58,7 +58,7 @@ struct Activity {
 
   explicit Activity(const std::vector<TimelineEntry>& entries) {
     for (const TimelineEntry& entry : entries) {
-      if (entry.action.kind == ActionKind::tensor_wait) waits.push_back(entry);
+      if (schedules::is_wait_inside(entry.action.kind)) waits.push_back(entry);
     }
     for (const TimelineEntry& entry : entries) {
       if (schedules::moves_data(entry.action.kind)) {

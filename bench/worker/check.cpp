@@ -101,6 +101,17 @@ std::string note_of_sharing(const Config& config, std::int64_t degree) {
   return "";
 }
 
+void require_equal_parts(const Config& config, std::int64_t parts) {
+  const std::int64_t tokens = config.sequence_length;
+  if (tokens % parts == 0) return;
+  const std::int64_t below = tokens / parts * parts;
+  throw std::invalid_argument(
+      fmt::format("--sequence-length {}: {} tokens of a sample of {} cannot be split over {} "
+                  "ranks; possible: {}{}",
+                  tokens, tokens, config.model, parts, below > 0 ? fmt::format("{}, ", below) : "",
+                  below + parts));
+}
+
 /// Refuses a row whose model cannot be sharded for its strategy and mesh.
 void check_sharing(const Config& config, const Placement& placement) {
   const strategies::StrategyEntry& strategy = strategies::find_strategy(config.strategy);
@@ -122,14 +133,7 @@ void check_sharing(const Config& config, const Placement& placement) {
         fmt::format("--mesh tensor={}: {} {} of {} cannot be split over {} ranks; {}", degree,
                     one.size, one.what, config.model, degree, possible_degrees(sizes)));
   }
-  const std::int64_t tokens = config.sequence_length;
-  if (!strategy.shares_sequence || tokens % degree == 0) return;
-  const std::int64_t below = tokens / degree * degree;
-  throw std::invalid_argument(
-      fmt::format("--sequence-length {}: {} tokens of a sample of {} cannot be split over {} "
-                  "ranks; possible: {}{}",
-                  tokens, tokens, config.model, degree, below > 0 ? fmt::format("{}, ", below) : "",
-                  below + degree));
+  if (strategy.shares_sequence) require_equal_parts(config, degree);
 }
 
 std::vector<std::string> cut_of(const Config& config, const models::Workload& workload,
@@ -167,24 +171,52 @@ std::vector<std::string> cut_of(const Config& config, const models::Workload& wo
   return config.cut;
 }
 
-/// Refuses a row whose replicas cannot be cut into groups over which state is sharded.
-void check_sharding(const Config& config, int replicas) {
+/// Refuses a row whose ranks cannot share the positions of its samples.
+void check_positions(const Config& config, const Placement& placement) {
+  const int ranks = placement.context_ranks();
+  if (ranks == 1) return;
+  const models::ModelEntry& entry = models::find_model(config.model);
+  const auto shares = [](const models::ModelEntry& one) { return one.shares_positions(); };
+  if (!shares(entry)) {
+    throw std::invalid_argument(
+        fmt::format("--mesh context={}: {} has no positions that ranks can share; these models "
+                    "have: {}",
+                    ranks, config.model, fmt::join(models_that(shares), ", ")));
+  }
+  const bool by_sequence = strategies::find_strategy(config.strategy).shares_sequence;
+  const std::int64_t parts = ranks * (by_sequence ? placement.tensor_ranks() : 1);
+  require_equal_parts(config, parts);
+  const models::Model model = models::Workload(workload_options(config)).make_meta_model();
+  for (const auto& layer : model.layers) {
+    const std::int64_t heads = layer->attention_size().heads;
+    const int tensor_ranks = placement.tensor_ranks();
+    if (heads % (ranks * tensor_ranks) == 0) continue;
+    throw std::invalid_argument(fmt::format(
+        "--mesh {}: the {} heads of {} cannot be split evenly over {} ranks; give a number of "
+        "ranks that divides them",
+        placement.mesh.shortest(), heads, config.model, ranks * tensor_ranks));
+  }
+}
+
+/// Refuses a row whose copies of layers cannot be cut into groups over which state is sharded.
+void check_sharding(const Config& config, const Placement& placement) {
   if (sharded_state(config) == "none") return;
-  if (replicas == 1) {
+  const int replicas = placement.replicas();
+  if (replicas * placement.context_ranks() == 1) {
     throw std::invalid_argument(
         fmt::format("--mesh data=1: {} has no replicas to shard its {} over; give it more, or "
                     "train with single",
                     config.strategy, sharded_state(config)));
   }
   const std::int64_t copies = config.replicas_of_shards;
-  if (copies == replicas) {
+  if (copies == replicas * placement.context_ranks()) {
     throw std::invalid_argument(fmt::format(
         "--replicas-of-shards {}: with {} replicas nothing is sharded; give fewer, or use ddp",
         copies, replicas));
   }
   if (replicas % copies == 0) return;
   std::vector<int> possible;
-  for (int each = 1; each < replicas; ++each) {
+  for (int each = 1; each < replicas * placement.context_ranks(); ++each) {
     if (replicas % each == 0) possible.push_back(each);
   }
   throw std::invalid_argument(
@@ -288,13 +320,14 @@ CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& co
   slices_of(config);
   straggler_of(config, placement.ranks);
   schedules::pass_times_in(config.pass_times);
+  check_positions(config, placement);
   check_sharing(config, placement);
   if (config.mixed_precision != "none" && config.dtype != "float32") {
     throw std::invalid_argument(fmt::format(
         "--dtype {}: --mixed-precision {} keeps its parameters in float32; leave one of them out",
         config.dtype, config.mixed_precision));
   }
-  check_sharding(config, placement.replicas());
+  check_sharding(config, placement);
   check_layers_of_a_file(config);
   const auto& strategy = strategies::find_strategy(config.strategy);
   if (strategy.check) strategy.check(config, placement.devices());

@@ -94,8 +94,8 @@ JobGroups::JobGroups(const Config& config, Placement placement, const TaskContex
   std::iota(everyone.begin(), everyone.end(), 0);
   all_ = factory.make("all", everyone, *devices.front());
   const int copies = static_cast<int>(config.replicas_of_shards);
-  const std::vector<int> replicas = placement_.group(rank, "data");
-  for (std::size_t index = 0; index < devices.size() && placement_.replicas() > 1; ++index) {
+  const std::vector<int> replicas = placement_.group(rank, {"data", "context"});
+  for (std::size_t index = 0; index < devices.size() && replicas.size() > 1; ++index) {
     const auto make = [&](const char* name, std::vector<int> members) {
       return factory.make(fmt::format("{} of device {}", name, index), std::move(members),
                           *devices[index]);
@@ -106,7 +106,7 @@ JobGroups::JobGroups(const Config& config, Placement placement, const TaskContex
     copies_.push_back(make("copies", ranks::counterparts(replicas, rank, copies)));
   }
   if (placement_.pipeline_ranks() > 1) {
-    const std::vector<int> members = placement_.group(rank, "pipeline");
+    const std::vector<int> members = placement_.group(rank, {"pipeline"});
     activations_ = factory.make("activations", members, *devices.front());
     gradients_ = factory.make("gradients", members, *devices.back());
     const std::vector<int> stages = plan_of(config).of_stages.device_of_stage;
@@ -120,10 +120,13 @@ JobGroups::JobGroups(const Config& config, Placement placement, const TaskContex
     }
   }
   if (placement_.tensor_ranks() > 1) {
-    tensor_ = factory.make("tensor", placement_.group(rank, "tensor"), *devices.front());
+    tensor_ = factory.make("tensor", placement_.group(rank, {"tensor"}), *devices.front());
+  }
+  if (placement_.context_ranks() > 1) {
+    context_ = factory.make("context", placement_.group(rank, {"context"}), *devices.front());
   }
   const std::vector<int> with_gradients = sharded_state(config) == "none"
-                                              ? placement_.ranks_of_replica(rank)
+                                              ? placement_.group(rank, {"pipeline", "tensor"})
                                               : ranks::neighbours(everyone, rank, copies);
   const strategies::PlanRequest request = plan_request(config);
   if (request.needs_norm && strategies::sums_norms_over_ranks(request)) {
@@ -159,6 +162,7 @@ strategies::RankGroups JobGroups::view() const {
   view.activations_around = activations_around_.get();
   view.gradients_around = gradients_around_.get();
   view.tensor = tensor_.get();
+  view.context = context_.get();
   view.norm = norm_.get();
   return view;
 }
@@ -180,7 +184,7 @@ void JobGroups::reset_counts() const {
 std::vector<distributed::ProcessGroup*> JobGroups::groups() const {
   std::vector<distributed::ProcessGroup*> present;
   for (const GroupPointer* group : {&all_, &activations_, &gradients_, &activations_around_,
-                                    &gradients_around_, &tensor_, &norm_}) {
+                                    &gradients_around_, &tensor_, &context_, &norm_}) {
     if (*group) present.push_back(group->get());
   }
   for (const auto* of_devices : {&data_, &shards_, &copies_}) {

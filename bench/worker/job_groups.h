@@ -46,6 +46,7 @@ class JobGroups {
   GroupPointer activations_around_;
   GroupPointer gradients_around_;
   GroupPointer tensor_;
+  GroupPointer context_;
   GroupPointer norm_;
 };
 

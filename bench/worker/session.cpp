@@ -252,10 +252,11 @@ std::int64_t fewest_positions(const models::Workload& workload) {
 ScopeTraits scope_traits(const Config& config) {
   const models::ModelEntry& entry = models::find_model(config.model);
   const bool can_shrink = !entry.fixed_size;
+  const Placement placement = placement_of(config);
   return {.has_images = can_shrink && entry.has_images(),
           .has_batch_norm = entry.has_batch_norm,
           .has_tokens = can_shrink && entry.has_tokens(),
-          .tensor_degree = placement_of(config).mesh.size("tensor"),
+          .sequence_degree = placement.tensor_ranks() * placement.context_ranks(),
           .positions =
               entry.fixed_size ? fewest_positions(models::Workload(workload_options(config))) : 0};
 }

@@ -19,36 +19,43 @@ using Clock = TimedRun::Clock;
 /// The parts of the job that a rank has.
 struct Coordinates {
   int replica = 0;
+  int copy = 0;                  // of the layers: replicas times parts of the positions
   int part = 0;                  // the rank's part of its layers
-  bool sums_norms_alone = true;  // a replica does; else its shard group
+  bool sums_norms_alone = true;  // a copy does; else its shard group
   int shard_group = 0;           // index among the groups of replicas
   int shard = 0;                 // the rank's part of the state
 
   explicit Coordinates(const Session& session) {
     const auto groups = session.groups.view();
+    const int contexts = session.placement.context_ranks();
     replica = groups.replica;
+    copy = replica * contexts + (groups.context == nullptr ? 0 : groups.context->rank());
     part = groups.tensor == nullptr ? 0 : groups.tensor->rank();
     sums_norms_alone = sharded_state(session.config) == "none";
-    const int shards = session.placement.replicas() / copies_of(session.config);
-    shard_group = replica / shards;
-    shard = replica % shards;
+    const int shards = session.placement.replicas() * contexts / copies_of(session.config);
+    shard_group = copy / shards;
+    shard = copy % shards;
   }
 };
 
 /// Returns the key of a moment of a step on every rank that takes part in it: replicas' exchanges
 /// have one key for all that hold the same part and, except for buffers, shard it together;
-/// exchanges of a shard's copies one for all copies; a layer's exchanges one for all ranks of the
-/// replica; a send that of the receiver of the same part in the same replica.
+/// exchanges of a shard's copies one for all copies; a layer's exchanges one for all ranks that
+/// share it; attention's one for all ranks that share its samples; a send that of the receiver of
+/// the same part in the same copy.
 std::string key_of(const schedules::Action& action, const Coordinates& own) {
   const std::string name = to_string(action);
   if (schedules::is_replicas_own(action.kind)) {
     if (!own.sums_norms_alone) {
       return fmt::format("{} of group {}", schedules::name(action.kind), own.shard_group);
     }
-    return fmt::format("{} of replica {}", schedules::name(action.kind), own.replica);
+    return fmt::format("{} of copy {}", schedules::name(action.kind), own.copy);
   }
   if (schedules::is_tensor_collective(action.kind)) {
-    return fmt::format("{} of replica {}", name, own.replica);
+    return fmt::format("{} of copy {}", name, own.copy);
+  }
+  if (schedules::is_context_collective(action.kind)) {
+    return fmt::format("{} of replica {} part {}", name, own.replica, own.part);
   }
   if (schedules::is_of_copies(action.kind)) {
     return fmt::format("{} of part {} shard {}", name, own.part, own.shard);
@@ -57,7 +64,7 @@ std::string key_of(const schedules::Action& action, const Coordinates& own) {
     return fmt::format("{} of part {} group {}", name, own.part, own.shard_group);
   }
   if (schedules::is_collective(action.kind)) return fmt::format("{} of part {}", name, own.part);
-  return fmt::format("{} of replica {} part {}", name, own.replica, own.part);
+  return fmt::format("{} of copy {} part {}", name, own.copy, own.part);
 }
 
 /// Returns when this rank's devices ended each step, from the start, and when they arrived where

@@ -64,6 +64,9 @@ struct ModelEntry {
 
   bool has_images() const { return input_kind == InputKind::image; }
   bool has_tokens() const { return input_kind == InputKind::tokens; }
+  /// Returns whether ranks can share the positions of a sample: layers of the model's own know
+  /// theirs.
+  bool shares_positions() const { return has_tokens() && !sharded_sizes.empty(); }
   static Registry<ModelEntry>& registry();
 };
 

@@ -81,7 +81,7 @@ strategies::StrategyEntry staged_entry(StagedPreset preset) {
       .summary = preset.summary,
       .options = options_of(preset),
       .multi_device = !preset.usual_dimensions.empty(),
-      .dimensions = {"data", "pipeline", "tensor"},
+      .dimensions = {"data", "pipeline", "context", "tensor"},
       .outline = [preset](const PlanRequest& request) { return outline_of(request, preset); },
       .shares_sequence = preset.layout == Layout::sequence,
       .usual_dimensions = preset.usual_dimensions,
@@ -91,6 +91,9 @@ strategies::StrategyEntry staged_entry(StagedPreset preset) {
     return make_staged(context, outline, preset.layout);
   };
   if (!entry.multi_device) entry.dimensions.clear();
+  if (usually_has(preset, "context")) {
+    entry.can_train = [](const models::ModelEntry& model) { return model.shares_positions(); };
+  }
   if (usually_has(preset, "tensor")) {
     entry.can_train = [layout = preset.layout](const models::ModelEntry& model) {
       return can_be_sharded(model, layout);

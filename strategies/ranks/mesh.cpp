@@ -13,7 +13,7 @@
 namespace stratagem::ranks {
 namespace {
 
-constexpr std::array<std::string_view, 3> names = {"data", "pipeline", "tensor"};
+constexpr std::array<std::string_view, 4> names = {"data", "pipeline", "context", "tensor"};
 
 MeshDimension parse_dimension(std::string_view part, std::string_view whole) {
   const auto refuse = [&] {
@@ -59,7 +59,8 @@ Mesh::Mesh(const std::vector<MeshDimension>& dimensions) {
   }
   if (in_order) return;
   throw std::invalid_argument(fmt::format(
-      "--mesh: dimensions must be in the order data, pipeline, tensor; write {}", shortest()));
+      "--mesh: dimensions must be in the order data, pipeline, context, tensor; write {}",
+      shortest()));
 }
 
 int Mesh::size() const {
@@ -76,18 +77,31 @@ int Mesh::coordinate(int position, std::string_view dimension) const {
   return position / stride(index) % dimensions_[index].size;
 }
 
-std::vector<int> Mesh::group(int position, std::string_view dimension) const {
-  const std::size_t index = index_of(dimension);
-  const int step = stride(index);
-  const int first = position - coordinate(position, dimension) * step;
-  std::vector<int> positions;
-  for (int along = 0; along < dimensions_[index].size; ++along) {
-    positions.push_back(first + along * step);
+std::vector<int> Mesh::group(int position,
+                             std::initializer_list<std::string_view> dimensions) const {
+  require_position(position);
+  std::vector<int> positions = {position};
+  for (const std::string_view dimension : dimensions) {
+    const std::size_t index = index_of(dimension);
+    std::vector<int> along;
+    for (const int each : positions) {
+      const int first = each - coordinate(each, dimension) * stride(index);
+      for (int place = 0; place < dimensions_[index].size; ++place) {
+        along.push_back(first + place * stride(index));
+      }
+    }
+    positions = std::move(along);
   }
+  std::ranges::sort(positions);
   return positions;
 }
 
-std::string Mesh::to_string() const { return text_of(dimensions_); }
+std::string Mesh::to_string() const {
+  std::vector<MeshDimension> shown = dimensions_;
+  std::erase_if(shown,
+                [](const MeshDimension& each) { return each.name == "context" && each.size == 1; });
+  return text_of(shown);
+}
 
 std::string Mesh::shortest() const {
   std::vector<MeshDimension> larger;
@@ -99,8 +113,8 @@ std::string Mesh::shortest() const {
 std::size_t Mesh::index_of(std::string_view dimension) const {
   const auto found = std::ranges::find(names, dimension);
   if (found == names.end()) {
-    throw std::invalid_argument(
-        fmt::format("--mesh: unknown dimension \"{}\"; use data, pipeline or tensor", dimension));
+    throw std::invalid_argument(fmt::format(
+        "--mesh: unknown dimension \"{}\"; use data, pipeline, context or tensor", dimension));
   }
   return static_cast<std::size_t>(found - names.begin());
 }

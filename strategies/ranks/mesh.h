@@ -1,11 +1,12 @@
 // Mesh: the job's devices arranged on named dimensions.
 //
 // Positions count with the last dimension fastest, so with "data=2/pipeline=2" position 1 is data
-// 0, pipeline 1. A collective runs over a group: the positions that differ in one dimension only.
+// 0, pipeline 1. A collective runs over a group: the positions that differ in some dimensions only.
 // Tensor parallelism communicates most and is last, so that its groups are neighbours; data
 // parallelism is first (the order of Megatron-LM, arXiv 2104.04473, section 4).
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,9 +22,9 @@ struct MeshDimension {
 
 class Mesh {
  public:
-  /// Takes data, pipeline and tensor, in this order; a missing dimension has size 1, and one of
-  /// size 1 may be anywhere. Throws std::invalid_argument for another order or name, a repeated
-  /// name, or a size below 1.
+  /// Takes data, pipeline, context and tensor, in this order; a missing dimension has size 1, and
+  /// one of size 1 may be anywhere. Throws std::invalid_argument for another order or name, a
+  /// repeated name, or a size below 1.
   explicit Mesh(const std::vector<MeshDimension>& dimensions = {});
 
   /// Returns the number of positions.
@@ -34,11 +35,11 @@ class Mesh {
 
   /// Returns the coordinate of `position` along the dimension.
   int coordinate(int position, std::string_view dimension) const;
-  /// Returns the positions that differ from `position` only in this dimension, with itself,
+  /// Returns the positions that differ from `position` only in these dimensions, with itself,
   /// ascending.
-  std::vector<int> group(int position, std::string_view dimension) const;
+  std::vector<int> group(int position, std::initializer_list<std::string_view> dimensions) const;
 
-  /// Returns "data=2/pipeline=2/tensor=1": always all three.
+  /// Returns "data=2/pipeline=2/tensor=1": always these three, and context if it is larger than 1.
   std::string to_string() const;
   /// Returns "data=2/pipeline=2": without dimensions of size 1; "data=1" for one device.
   std::string shortest() const;

@@ -19,6 +19,7 @@ enum class Movement {
   among_shards,         // a collective of those that shard its state, or of all
   among_copies,         // a collective of those with the same part of it
   among_tensor_shards,  // a collective of the ranks with parts of the same layers
+  among_context_parts,  // a collective of the ranks with parts of the same samples
   within_replica,       // a collective of all ranks of a replica
   stalled,              // an action waits for a collective
 };
@@ -80,7 +81,9 @@ const Description& describe(ActionKind kind) {
       Description{gather_transfer, "AG", "gather_transfer", among_shards, in_flight | visit},
       Description{scatter_transfer, "ST", "scatter_transfer", among_shards, in_flight},
       Description{tensor_transfer, "T", "tensor_transfer", among_tensor_shards, in_flight},
-      Description{tensor_wait, "TW", "tensor_wait", stalled}};
+      Description{tensor_wait, "TW", "tensor_wait", stalled},
+      Description{context_transfer, "K", "context_transfer", among_context_parts, in_flight},
+      Description{context_wait, "KW", "context_wait", stalled}};
   static_assert(descriptions.size() == action_kinds);
   static_assert(std::ranges::is_sorted(descriptions, {}, &Description::kind));
   return descriptions.at(static_cast<std::size_t>(kind));
@@ -106,12 +109,18 @@ bool is_receive(ActionKind kind) { return describe(kind).movement == Movement::r
 
 bool is_collective(ActionKind kind) {
   return is_of_replicas(kind) || is_of_shards(kind) || is_of_copies(kind) ||
-         is_tensor_collective(kind) || is_replicas_own(kind);
+         is_tensor_collective(kind) || is_context_collective(kind) || is_replicas_own(kind);
 }
 
 bool is_tensor_collective(ActionKind kind) {
   return describe(kind).movement == Movement::among_tensor_shards;
 }
+
+bool is_context_collective(ActionKind kind) {
+  return describe(kind).movement == Movement::among_context_parts;
+}
+
+bool is_wait_inside(ActionKind kind) { return describe(kind).movement == Movement::stalled; }
 
 bool is_of_replicas(ActionKind kind) { return describe(kind).movement == Movement::among_replicas; }
 

@@ -46,9 +46,11 @@ enum class ActionKind {
   scatter_transfer,  // ST: the sum that an RS has started, in flight
   tensor_transfer,   // T: a collective inside a layer, in flight; its micro-batch is its number
   tensor_wait,       // TW: an action waiting for the collective of that number
+  context_transfer,  // K: an exchange of attention, in flight; its micro-batch is its number
+  context_wait,      // KW: an action waiting for the exchange of that number
 };
 
-constexpr std::size_t action_kinds = static_cast<std::size_t>(ActionKind::tensor_wait) + 1;
+constexpr std::size_t action_kinds = static_cast<std::size_t>(ActionKind::context_wait) + 1;
 
 struct Action {
   ActionKind kind = ActionKind::forward;
@@ -68,9 +70,12 @@ bool is_copy(ActionKind kind);
 bool is_send(ActionKind kind);
 bool is_receive(ActionKind kind);
 /// Return whether it exchanges data with all ranks of a group; a tensor collective's are the ranks
-/// with parts of the same layers.
+/// with parts of the same layers, a context collective's those with parts of the same samples.
 bool is_collective(ActionKind kind);
 bool is_tensor_collective(ActionKind kind);
+bool is_context_collective(ActionKind kind);
+/// Returns whether it is the wait of an action for a collective inside a layer.
+bool is_wait_inside(ActionKind kind);
 /// Return whether it exchanges data with the ranks of the same layers, with those of them that
 /// shard their state, and with those that keep the same part of it.
 bool is_of_replicas(ActionKind kind);

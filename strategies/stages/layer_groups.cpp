@@ -43,7 +43,7 @@ LayerGroups groups_of(const models::LayerList& layers, const strategies::PlanReq
   constexpr double bytes_per_mebibyte = 1024.0 * 1024.0;
   const double shrunk = width * width;
   const strategies::StrategyOptions& options = request.options;
-  const bool in_buckets = options.shard == "none" && request.arrangement.replicas > 1;
+  const bool in_buckets = options.shard == "none" && request.arrangement.copies() > 1;
   const auto cuts = boundaries_of(layers, options.cut);
   LayerGroups groups;
   std::size_t begin = 0;
@@ -76,7 +76,8 @@ strategies::PlanRequest plan_request(const strategies::StrategyContext& context)
       .arrangement = {.replicas = groups.replicas,
                       .devices = ranks * static_cast<int>(context.devices.size()),
                       .ranks = ranks,
-                      .tensor_ranks = size_of(groups.tensor)},
+                      .tensor_ranks = size_of(groups.tensor),
+                      .context_ranks = size_of(groups.context)},
       .parts = {.has_buffers = !models::buffers(model.layers).empty()},
       .mixed_precision = workload.mixed,
       .needs_norm = workload.optimizer.clip_norm > 0 || workload.loss_scale != 1,

@@ -22,7 +22,8 @@ void StagedStrategy::note_shapes(const std::vector<models::LayerList>& parts) {
     forward_flops_.push_back(flops.forward);
     remade_flops_of_a_sample_ += flops.remade;
     shape = models::output_shape(parts[stage], shape);
-    output_shapes_.push_back(layout_ ? layout_->boundary(shape) : shape);
+    models::Shape own = context_ ? context_->boundary(shape) : shape;
+    output_shapes_.push_back(layout_ ? layout_->boundary(std::move(own)) : own);
   }
 }
 
@@ -54,6 +55,7 @@ strategies::Costs StagedStrategy::costs(std::int64_t samples) const {
   }
   add_group_costs(costs, plan.plan.schedule);
   if (layout_) add_collectives(costs, plan);
+  if (context_) add_attention(costs, plan);
   add_transfers(costs, plan);
   if ((updates_->clips() || updates_->scales()) && groups_.norm != nullptr) {
     costs.collectives["all_reduce"] += {.calls = 1, .payload_bytes = sizeof(double)};
@@ -86,6 +88,8 @@ const distributed::ProcessGroup* StagedStrategy::group_of(schedules::RankGroup g
       return of_device(groups_.copies);
     case schedules::RankGroup::tensor:
       return groups_.tensor;
+    case schedules::RankGroup::context:
+      return groups_.context;
     case schedules::RankGroup::norm:
       return groups_.norm;
   }
@@ -192,7 +196,7 @@ void StagedStrategy::add_collectives(strategies::Costs& costs, const RankPlan& p
     const bool takes_data =
         index == 0 && dynamic_cast<const models::InputGradientLayer*>(&front) == nullptr;
     const std::int64_t positions = plan.slices.at(static_cast<std::size_t>(micro_batch)).count *
-                                   std::max<std::int64_t>(workload_.sequence_length(), 1);
+                                   std::max<std::int64_t>(own_positions(), 1);
     add(costs.collectives,
         layout_->communication(index, {.positions = positions,
                                        .element_bytes = bytes_of(workload_.options().dtype),
@@ -215,6 +219,31 @@ void StagedStrategy::add_collectives(strategies::Costs& costs, const RankPlan& p
       add(costs.collectives, layout_->reduction(layers, bytes_of(reduced_format_)));
     }
   }
+}
+
+void StagedStrategy::add_attention(strategies::Costs& costs, const RankPlan& plan) const {
+  const auto work_of = [&](int micro_batch) {
+    return context_parallel::AttentionWork{
+        .samples = plan.slices.at(static_cast<std::size_t>(micro_batch)).count,
+        .element_bytes = static_cast<std::int64_t>(c10::elementSize(workload_.options().dtype)),
+        .remade = remade_inputs_ != models::RemadeInputs::never};
+  };
+  for (const int index : stages_->list()) {
+    for (int micro_batch = 0; micro_batch < plan.plan.schedule.micro_batches; ++micro_batch) {
+      add(costs.collectives, context_->communication(index, work_of(micro_batch)));
+    }
+  }
+  for (const auto& [kind, index, micro_batch] : plan.recomputed) {
+    if (!stages_->has(index)) continue;
+    context_parallel::AttentionWork repeated = work_of(micro_batch);
+    repeated.has_backward = false;
+    add(costs.collectives, context_->communication(index, repeated));
+  }
+}
+
+/// Returns the number of a sample's positions on this rank, before tensor parallelism cuts them.
+std::int64_t StagedStrategy::own_positions() const {
+  return context_ ? context_->own_positions() : workload_.sequence_length();
 }
 
 }  // namespace stratagem::stages

@@ -28,6 +28,7 @@ strategies::Evaluation StagedStrategy::evaluate(const models::Batch& batch) {
     const c10::AutoGradMode no_gradient(false);
     perform(action, step);
     if (layout_) layout_->take_collectives();
+    if (context_) context_->take_collectives();
     if (action.kind == ActionKind::forward && is_last(action.stage)) {
       const auto micro_batch = static_cast<std::size_t>(action.micro_batch);
       step.losses[micro_batch] = stage(action.stage).take_loss(action.micro_batch);
@@ -57,7 +58,8 @@ strategies::StateDictionary StagedStrategy::state() {
 strategies::StatePieces StagedStrategy::own_state(bool with_gradients) {
   synchronize();
   strategies::StatePieces own;
-  stages_->add_pieces(groups_.replica == 0, with_gradients, own);
+  const bool is_first = groups_.replica == 0 && (!context_ || context_->first_position() == 0);
+  stages_->add_pieces(is_first, with_gradients, own);
   if (layout_) own = layout_->pieces_of_whole(std::move(own));
   if (groups_.all != nullptr && groups_.all->rank() != 0) return own;
   for (const auto& [name, tensor] : updates_->state()) {

@@ -15,8 +15,8 @@ namespace stratagem::stages {
 
 void StagedStrategy::require_groups(const strategies::PlanRequest& request) const {
   const std::size_t devices = devices_.size();
-  if (request.arrangement.replicas > 1 && groups_.data.size() != devices) {
-    throw std::logic_error("replicas need a process group for each device");
+  if (request.arrangement.copies() > 1 && groups_.data.size() != devices) {
+    throw std::logic_error("copies of layers need a process group for each device");
   }
   if (strategies::copies_of(request) > 1 && groups_.copies.size() != devices) {
     throw std::logic_error("copies of shards need a process group for each device");
@@ -54,6 +54,7 @@ void StagedStrategy::make_stages(const strategies::StrategyContext& context,
 std::unique_ptr<Stage> StagedStrategy::make_stage(int index, models::LayerList layers) {
   const Stage::Position position{index == 0, is_last(index)};
   if (layout_) layers = layout_->shard(std::move(layers));
+  if (context_) context_->place(layers);
   auto made = std::make_unique<Stage>(workload_, std::move(layers), position,
                                       stages_->device(index).description(),
                                       /*micro_batches=*/0);
@@ -93,12 +94,17 @@ std::unique_ptr<FlatGroup> StagedStrategy::make_group(int index,
 void StagedStrategy::make_layout(const strategies::StrategyContext& context,
                                  tensor_parallel::Layout layout,
                                  const std::vector<std::size_t>& boundaries) {
+  if (groups_.context != nullptr) {
+    context_ = std::make_unique<context_parallel::ContextLayout>(
+        workload_, boundaries, *groups_.context, *devices_.front(),
+        groups_.tensor == nullptr ? 1 : groups_.tensor->size());
+  }
   if (groups_.tensor == nullptr) return;
   layout_ = std::make_unique<tensor_parallel::TensorLayout>(
       workload_, boundaries, stages_->device_of_stage(), *groups_.tensor, *devices_.front(), layout,
-      tensor_parallel::ExchangeOptions{.overlap = context.options.async_reduce,
-                                       .keep_gathered = context.options.keep_gathered,
-                                       .reduce_scatter = context.options.reduce_scatter});
+      layer_exchange::ExchangeOptions{.overlap = context.options.async_reduce,
+                                      .keep_gathered = context.options.keep_gathered,
+                                      .reduce_scatter = context.options.reduce_scatter});
 }
 
 /// Notes the buffers that replicas copy from the first.

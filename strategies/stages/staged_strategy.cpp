@@ -128,7 +128,7 @@ std::unique_ptr<strategies::PendingStep> StagedStrategy::step(const models::Batc
   const auto work = [this, step](const Action& action) {
     if (before_action_) before_action_(action);
     perform(action, *step);
-    if (layout_) note_collectives(action, *step);
+    note_collectives(action, *step);
   };
   return std::make_unique<StagedStep>(
       schedules::execute(plan.plan.schedule, devices_, work, first_device_), step,
@@ -138,18 +138,29 @@ std::unique_ptr<strategies::PendingStep> StagedStrategy::step(const models::Batc
 
 /// Records the exchanges of the action's layers, in the order of all their ranks.
 void StagedStrategy::note_collectives(const Action& action, StepInProgress& step) {
+  if (!layout_ && !context_) return;
   const auto device = static_cast<int>(stages_->device_of(action.stage));
   const std::lock_guard lock(step.mutex);
-  for (const tensor_parallel::LayerCollective& collective : layout_->take_collectives()) {
-    const int number = step.collectives++;
+  const auto note = [&](const layer_exchange::LayerCollective& collective, ActionKind transfer,
+                        ActionKind wait, int number) {
     step.concurrent.push_back({.device = device,
-                               .action = {ActionKind::tensor_transfer, action.stage, number},
+                               .action = {transfer, action.stage, number},
                                .start = collective.transfer->start(),
                                .end = collective.transfer->end()});
     step.concurrent.push_back({.device = device,
-                               .action = {ActionKind::tensor_wait, action.stage, number},
+                               .action = {wait, action.stage, number},
                                .start = collective.wait_start,
                                .end = collective.wait_end});
+  };
+  if (layout_) {
+    for (const auto& each : layout_->take_collectives()) {
+      note(each, ActionKind::tensor_transfer, ActionKind::tensor_wait, step.collectives++);
+    }
+  }
+  if (context_) {
+    for (const auto& each : context_->take_collectives()) {
+      note(each, ActionKind::context_transfer, ActionKind::context_wait, step.exchanges++);
+    }
   }
 }
 
@@ -282,7 +293,8 @@ void StagedStrategy::recompute(const Action& action, const StepInProgress& step)
 models::SamplePlace StagedStrategy::place_of(int micro_batch, const StepInProgress& step) const {
   const schedules::Slice& slice = step.plan.slices.at(static_cast<std::size_t>(micro_batch));
   models::SamplePlace place = workload_.place_of(step.batch, slice.start);
-  if (layout_) place.first_position = layout_->first_position();
+  if (context_) place.first_position = context_->first_position();
+  if (layout_) place.first_position += layout_->first_position(own_positions());
   return place;
 }
 
@@ -315,12 +327,14 @@ void StagedStrategy::broadcast_buffers(int stage) {
 
 void StagedStrategy::load_input(const Action& action, const StepInProgress& step) {
   const schedules::Slice& slice = step.plan.slices.at(static_cast<std::size_t>(action.micro_batch));
-  const models::Batch part = step.batch.slice(slice.start, slice.count);
+  models::Batch part = step.batch.slice(slice.start, slice.count);
+  if (context_) part = context_->own_part(std::move(part));
   stage(action.stage).load_input(action.micro_batch, part.inputs, part.targets);
 }
 
 double StagedStrategy::weight(int micro_batch, const StepInProgress& step) const {
-  return step.plan.slices.at(static_cast<std::size_t>(micro_batch)).weight(step.batch.size());
+  const schedules::Slice& slice = step.plan.slices.at(static_cast<std::size_t>(micro_batch));
+  return slice.weight(step.batch.size()) * (context_ ? context_->share() : 1.0);
 }
 
 void StagedStrategy::synchronize() { runtime::synchronize_all(devices_, timeout_); }

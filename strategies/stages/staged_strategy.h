@@ -14,6 +14,7 @@
 #include <mutex>
 #include <vector>
 
+#include "strategies/context_parallel/context_layout.h"
 #include "strategies/schedules/collective_calls.h"
 #include "strategies/stages/mailbox.h"
 #include "strategies/stages/own_stages.h"
@@ -46,6 +47,7 @@ struct StepInProgress {
   std::mutex mutex;
   std::vector<schedules::ExecutedAction> concurrent;  // transfers, and waits inside actions
   int collectives = 0;                                // the number so far of this rank's layers
+  int exchanges = 0;                                  // the number so far of its attention
 };
 
 class StagedStrategy : public strategies::Strategy {
@@ -106,6 +108,7 @@ class StagedStrategy : public strategies::Strategy {
   void keep(const schedules::Action& wait, const distributed::TransferPointer& ended,
             StepInProgress& step);
   void note_collectives(const schedules::Action& action, StepInProgress& step);
+  std::int64_t own_positions() const;
   void load_input(const schedules::Action& action, const StepInProgress& step);
   void forward(const schedules::Action& action, const StepInProgress& step);
   void recompute(const schedules::Action& action, const StepInProgress& step);
@@ -127,6 +130,7 @@ class StagedStrategy : public strategies::Strategy {
                                          const schedules::Schedule& schedule) const;
   void add_group_costs(strategies::Costs& costs, const schedules::Schedule& schedule) const;
   void add_collectives(strategies::Costs& costs, const RankPlan& plan) const;
+  void add_attention(strategies::Costs& costs, const RankPlan& plan) const;
   void add_transfers(strategies::Costs& costs, const RankPlan& plan) const;
   strategies::CallLists calls_of(const RankPlan& plan) const;
   const distributed::ProcessGroup* group_of(schedules::RankGroup group, std::size_t device) const;
@@ -147,9 +151,10 @@ class StagedStrategy : public strategies::Strategy {
   int first_device_ = 0;  // this rank's first, among the plans' devices
   double flops_of_a_sample_ = 0;
   double remade_flops_of_a_sample_ = 0;
-  std::vector<double> forward_flops_;                      // [stage], for one sample
-  std::vector<models::Shape> output_shapes_;               // [stage], for one sample
-  std::unique_ptr<tensor_parallel::TensorLayout> layout_;  // null: layers are whole
+  std::vector<double> forward_flops_;                         // [stage], for one sample
+  std::vector<models::Shape> output_shapes_;                  // [stage], for one sample
+  std::unique_ptr<tensor_parallel::TensorLayout> layout_;     // null: layers are whole
+  std::unique_ptr<context_parallel::ContextLayout> context_;  // null: samples are whole
   std::unique_ptr<OwnStages> stages_;
   std::unique_ptr<Updates> updates_;
   std::vector<std::vector<std::vector<at::Tensor>>> buffers_;  // [own device][type], for replicas

@@ -37,7 +37,7 @@ std::vector<Exchange> exchanges_of(models::LayerSpan whole, const LinearRoles& r
 /// The way in which the ranks exchange.
 struct ExchangeWay {
   Layout layout = Layout::tensor;
-  bool keep_gathered = false;  // see ExchangeOptions
+  bool keep_gathered = false;  // see layer_exchange::ExchangeOptions
   int ranks = 1;
 };
 

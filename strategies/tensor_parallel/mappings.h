@@ -3,18 +3,19 @@
 // Activation Recomputation", section 4.2, g-bar).
 #pragma once
 
-#include "strategies/tensor_parallel/tensor_group.h"
+#include "strategies/layer_exchange/exchange_group.h"
 
 namespace stratagem::tensor_parallel {
 
 /// All-reduces partial sums of products forward; does nothing backward.
-at::Tensor reduce_from_ranks(const at::Tensor& x, TensorGroup& group);
+at::Tensor reduce_from_ranks(const at::Tensor& x, layer_exchange::ExchangeGroup& group);
 
 /// Reduce-scatters forward and all-gathers backward, along `dimension`.
-at::Tensor scatter_to_ranks(const at::Tensor& x, TensorGroup& group, std::int64_t dimension);
+at::Tensor scatter_to_ranks(const at::Tensor& x, layer_exchange::ExchangeGroup& group,
+                            std::int64_t dimension);
 
 /// All-gathers forward; backward takes this rank's part of a gradient that all ranks have whole.
-at::Tensor all_gather_whole_gradient(const at::Tensor& x, TensorGroup& group,
+at::Tensor all_gather_whole_gradient(const at::Tensor& x, layer_exchange::ExchangeGroup& group,
                                      std::int64_t dimension);
 
 }  // namespace stratagem::tensor_parallel

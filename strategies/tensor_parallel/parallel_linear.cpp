@@ -11,7 +11,7 @@
 #include "models/cpu_kernels/functions.h"
 #include "models/cpu_kernels/linear.h"
 #include "models/cpu_kernels/remade_inputs.h"
-#include "strategies/tensor_parallel/group_capsule.h"
+#include "strategies/layer_exchange/group_capsule.h"
 #include "strategies/tensor_parallel/mappings.h"
 
 namespace stratagem::tensor_parallel {
@@ -25,7 +25,7 @@ using torch::autograd::variable_list;
 class KeptInput {
  public:
   /// `kept` gives the input, once. `gathers`: the group with the other parts; null if it is whole.
-  KeptInput(std::function<at::Tensor()> kept, TensorGroup* gathers)
+  KeptInput(std::function<at::Tensor()> kept, layer_exchange::ExchangeGroup* gathers)
       : kept_(std::move(kept)), gathers_(gathers) {}
 
   bool gathers() const { return gathers_ != nullptr; }
@@ -40,8 +40,8 @@ class KeptInput {
 
  private:
   std::function<at::Tensor()> kept_;
-  TensorGroup* gathers_;
-  std::optional<PendingCollective> gather_;
+  layer_exchange::ExchangeGroup* gathers_;
+  std::optional<layer_exchange::PendingCollective> gather_;
 };
 
 /// Returns `rows` [positions, features] as [n, ..., features]; `like` is [n, ..., any].
@@ -57,12 +57,12 @@ at::Tensor unflattened(const at::Tensor& rows, const at::Tensor& like) {
 class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            TensorGroup* group, bool by_sequence) {
+                            layer_exchange::ExchangeGroup* group, bool by_sequence) {
     const at::Tensor whole = by_sequence ? group->all_gather(x, sequence_dimension).wait() : x;
     const at::Tensor kept =
         group->options().keep_gathered ? whole : models::kept_input(*context, x);
     context->save_for_backward({kept, weight});
-    context->saved_data["group"] = capsule_of(*group);
+    context->saved_data["group"] = layer_exchange::capsule_of(*group);
     context->saved_data["by_sequence"] = by_sequence;
     models::save_deferred_weight_gradients(*context);
     return unflattened(models::linear_product(whole.flatten(0, -2), weight, {}), whole);
@@ -70,7 +70,8 @@ class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    TensorGroup& group = group_in(context->saved_data.at("group"));
+    layer_exchange::ExchangeGroup& group =
+        layer_exchange::group_in(context->saved_data.at("group"));
     const bool overlap = group.options().overlap;
     const bool keep_gathered = group.options().keep_gathered;
     const bool by_sequence = context->saved_data.at("by_sequence").toBool();
@@ -85,7 +86,7 @@ class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
     const auto deferred = models::saved_deferred_weight_gradients(*context);
     if (begins && !deferred) input->begin();
     variable_list result(4);
-    std::optional<PendingCollective> collective;
+    std::optional<layer_exchange::PendingCollective> collective;
     if (context->needs_input_grad(0)) {
       const at::Tensor own =
           unflattened(models::linear_input_gradient(gradient, weight), gradients[0]);
@@ -108,7 +109,8 @@ class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
 }  // namespace
 
 ColumnParallelLinear::ColumnParallelLinear(std::string name, at::Tensor weight, at::Tensor bias,
-                                           TensorGroup& group, const ColumnOptions& options)
+                                           layer_exchange::ExchangeGroup& group,
+                                           const ColumnOptions& options)
     : LinearLayer(std::move(name), std::move(weight), std::move(bias)),
       group_(group),
       options_(options) {}
@@ -121,7 +123,7 @@ at::Tensor ColumnParallelLinear::forward(const at::Tensor& input) {
 }
 
 RowParallelLinear::RowParallelLinear(std::string name, at::Tensor weight, at::Tensor bias,
-                                     TensorGroup& group, Layout layout)
+                                     layer_exchange::ExchangeGroup& group, Layout layout)
     : LinearLayer(std::move(name), std::move(weight), std::move(bias)),
       group_(group),
       layout_(layout) {}

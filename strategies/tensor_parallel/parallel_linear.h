@@ -10,8 +10,8 @@
 #pragma once
 
 #include "models/basic_layers.h"
+#include "strategies/layer_exchange/exchange_group.h"
 #include "strategies/tensor_parallel/layout.h"
-#include "strategies/tensor_parallel/tensor_group.h"
 
 namespace stratagem::tensor_parallel {
 
@@ -23,17 +23,17 @@ struct ColumnOptions {
 /// Maps [n, ..., in] -> [n, ..., out / ranks], or all of out. In its backward pass the input's
 /// gradient is in flight while the weight's is computed. With Layout::sequence it keeps its own
 /// part of the input and gathers the whole again there (Korthikanti et al. 2022, section 4.2.2),
-/// see ExchangeOptions.
+/// see layer_exchange::ExchangeOptions.
 class ColumnParallelLinear : public models::LinearLayer {
  public:
   /// Takes this rank's rows of the weight, [out / ranks, in], and of the bias, if there is one.
   /// Outputs can be gathered if all ranks have equally many.
-  ColumnParallelLinear(std::string name, at::Tensor weight, at::Tensor bias, TensorGroup& group,
-                       const ColumnOptions& options);
+  ColumnParallelLinear(std::string name, at::Tensor weight, at::Tensor bias,
+                       layer_exchange::ExchangeGroup& group, const ColumnOptions& options);
   at::Tensor forward(const at::Tensor& input) override;
 
  private:
-  TensorGroup& group_;
+  layer_exchange::ExchangeGroup& group_;
   ColumnOptions options_;
 };
 
@@ -41,12 +41,12 @@ class ColumnParallelLinear : public models::LinearLayer {
 class RowParallelLinear : public models::LinearLayer {
  public:
   /// Takes this rank's columns of the weight, [out, in / ranks], and the whole bias.
-  RowParallelLinear(std::string name, at::Tensor weight, at::Tensor bias, TensorGroup& group,
-                    Layout layout);
+  RowParallelLinear(std::string name, at::Tensor weight, at::Tensor bias,
+                    layer_exchange::ExchangeGroup& group, Layout layout);
   at::Tensor forward(const at::Tensor& input) override;
 
  private:
-  TensorGroup& group_;
+  layer_exchange::ExchangeGroup& group_;
   Layout layout_;
 };
 

@@ -11,7 +11,7 @@
 namespace stratagem::tensor_parallel {
 
 ShardedLayers shard(const models::Workload& workload, models::LayerList whole,
-                    const LinearRoles& roles, TensorGroup& group, Layout layout) {
+                    const LinearRoles& roles, layer_exchange::ExchangeGroup& group, Layout layout) {
   Sharder sharder(workload, roles, group, layout);
   ShardedLayers result;
   for (LayerPointer& layer : whole) {

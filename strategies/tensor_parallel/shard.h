@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "models/workload.h"
+#include "strategies/layer_exchange/exchange_group.h"
 #include "strategies/tensor_parallel/exchanges.h"
 #include "strategies/tensor_parallel/linear_roles.h"
-#include "strategies/tensor_parallel/tensor_group.h"
 
 namespace stratagem::tensor_parallel {
 
@@ -36,7 +36,7 @@ struct ShardedLayers {
 /// A layer without memory is filled from `workload`, sliced and dropped before the next one, so
 /// that a rank never holds more than its slices and one whole linear layer or embedding.
 ShardedLayers shard(const models::Workload& workload, models::LayerList whole,
-                    const LinearRoles& roles, TensorGroup& group, Layout layout);
+                    const LinearRoles& roles, layer_exchange::ExchangeGroup& group, Layout layout);
 
 /// Returns a rank's slice of a whole tensor as a view, with the elements of slice_of() in row-major
 /// order: the sharded dimension becomes two, the parts and the rank's share of one.

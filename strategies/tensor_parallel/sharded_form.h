@@ -25,8 +25,8 @@ constexpr ShardSpec by_columns = {.dimension = 1};
 class Sharder {
  public:
   /// All must outlive it.
-  Sharder(const models::Workload& workload, const LinearRoles& roles, TensorGroup& group,
-          Layout layout)
+  Sharder(const models::Workload& workload, const LinearRoles& roles,
+          layer_exchange::ExchangeGroup& group, Layout layout)
       : workload_(workload), roles_(roles), group_(group), layout_(layout) {}
 
   /// Return some of the layer's outputs, or inputs. The layer has memory in the meantime.
@@ -38,14 +38,14 @@ class Sharder {
   void materialise(models::Layer& layer) const { workload_.materialise(layer, at::kCPU); }
 
   LinearRole role_of(const models::Layer& layer) const { return roles_.at(layer.name()); }
-  TensorGroup& group() const { return group_; }
+  layer_exchange::ExchangeGroup& group() const { return group_; }
   Layout layout() const { return layout_; }
   const ShardedParameters& parameters() const { return parameters_; }
 
  private:
   const models::Workload& workload_;
   const LinearRoles& roles_;
-  TensorGroup& group_;
+  layer_exchange::ExchangeGroup& group_;
   Layout layout_;
   ShardedParameters parameters_;
 };

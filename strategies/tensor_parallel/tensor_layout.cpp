@@ -29,7 +29,7 @@ TensorLayout::TensorLayout(const models::Workload& workload,
                            const std::vector<std::size_t>& boundaries,
                            const std::vector<int>& device_of_stage,
                            distributed::ProcessGroup& group, runtime::Device& device, Layout layout,
-                           const ExchangeOptions& options)
+                           const layer_exchange::ExchangeOptions& options)
     : workload_(workload), group_(group, device, options), layout_(layout) {
   const models::Model model = workload.make_meta_model();
   const models::LayerSpan whole = model.layers;
@@ -81,9 +81,9 @@ models::Shape TensorLayout::boundary(models::Shape whole) const {
   return whole;
 }
 
-std::int64_t TensorLayout::first_position() const {
+std::int64_t TensorLayout::first_position(std::int64_t positions) const {
   if (layout_ != Layout::sequence) return 0;
-  return group_.rank() * (workload_.sequence_length() / group_.size());
+  return group_.rank() * (positions / group_.size());
 }
 
 const ShardSpec* TensorLayout::shard_spec_of(const std::string& entry) const {

@@ -20,7 +20,8 @@ class TensorLayout {
   /// `device_of_stage`. `workload`, `group` and `device` must outlive it.
   TensorLayout(const models::Workload& workload, const std::vector<std::size_t>& boundaries,
                const std::vector<int>& device_of_stage, distributed::ProcessGroup& group,
-               runtime::Device& device, Layout layout, const ExchangeOptions& options);
+               runtime::Device& device, Layout layout,
+               const layer_exchange::ExchangeOptions& options);
 
   /// Returns this rank's layers of a stage, see tensor_parallel::shard().
   models::LayerList shard(models::LayerList whole);
@@ -34,8 +35,8 @@ class TensorLayout {
   /// Returns the shape between two stages on this rank, from that on a single device.
   models::Shape boundary(models::Shape whole) const;
 
-  /// Returns the first of the positions of the activations on this rank.
-  std::int64_t first_position() const;
+  /// Returns the first of the positions of the activations on this rank, of `positions` on all.
+  std::int64_t first_position(std::int64_t positions) const;
 
   /// gather() returns the whole entries, collectively, and slices() this rank's slices. Gradients
   /// and the optimizer's entries are sharded like their parameter.
@@ -64,7 +65,9 @@ class TensorLayout {
   /// Returns whether this rank counts values that all ranks have; only the first does.
   bool counts() const { return group_.rank() == 0; }
 
-  std::vector<LayerCollective> take_collectives() { return group_.take_collectives(); }
+  std::vector<layer_exchange::LayerCollective> take_collectives() {
+    return group_.take_collectives();
+  }
 
  private:
   std::vector<at::Tensor> replicated(const models::LayerList& layers) const;
@@ -72,7 +75,7 @@ class TensorLayout {
   bool keeps_logits_sharded() const;
 
   const models::Workload& workload_;
-  TensorGroup group_;
+  layer_exchange::ExchangeGroup group_;
   Layout layout_;
   LinearRoles roles_;
   std::vector<std::vector<Exchange>> exchanges_;       // [stage]

@@ -34,7 +34,7 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits,
                             const at::Tensor& targets, double weight, std::int64_t first,
-                            at::ScalarType dtype, TensorGroup* group) {
+                            at::ScalarType dtype, layer_exchange::ExchangeGroup* group) {
     const at::Tensor rows = logits.flatten(0, -2);
     const std::int64_t positions = rows.size(0);
     const at::Tensor largest =
@@ -70,7 +70,7 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
 VocabParallelEmbedding::VocabParallelEmbedding(std::string name, at::Tensor token,
                                                at::Tensor position,
                                                const models::TokenEmbeddingOptions& whole,
-                                               TensorGroup& group, Layout layout)
+                                               layer_exchange::ExchangeGroup& group, Layout layout)
     : Layer(std::move(name)),
       longest_sequence_(whole.longest_sequence),
       dropout_(whole.dropout),
@@ -90,7 +90,7 @@ at::Tensor VocabParallelEmbedding::forward(const at::Tensor& input) {
                                      : reduce_from_ranks(partial_sum, group_);
   const double rate = training() ? dropout_ : 0;
   if (!position_.defined()) return models::placed_dropout(sum, rate, name());
-  at::Tensor positions = at::arange(input.size(1), input.options());
+  at::Tensor positions = models::positions_of(part_, input.size(1), input.options());
   if (by_sequence) positions = group_.own_part(positions, 0);
   return models::placed_dropout(sum + models::embedding(position_, positions), rate, name());
 }
@@ -107,13 +107,15 @@ models::Shape VocabParallelEmbedding::output_shape(const models::Shape& input) c
 
 at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& targets,
                                         double weight, std::int64_t vocabulary,
-                                        at::ScalarType dtype, TensorGroup& group) {
+                                        at::ScalarType dtype,
+                                        layer_exchange::ExchangeGroup& group) {
   const std::int64_t first = share_of(vocabulary, group.rank(), group.size()).first;
   return CrossEntropy::apply(logits, targets, weight, first, dtype, &group);
 }
 
 at::Tensor vocab_parallel_correct_predictions(const at::Tensor& logits, const at::Tensor& targets,
-                                              std::int64_t vocabulary, TensorGroup& group) {
+                                              std::int64_t vocabulary,
+                                              layer_exchange::ExchangeGroup& group) {
   const auto [own, index] = logits.max(-1);
   const at::Tensor largest = group.all_reduce(own.clone(), distributed::Reduction::maximum).wait();
   // The first of equal logits counts, as in argmax. float64 holds every index exactly.

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "models/transformer.h"
+#include "strategies/layer_exchange/exchange_group.h"
 #include "strategies/tensor_parallel/layout.h"
-#include "strategies/tensor_parallel/tensor_group.h"
 
 namespace stratagem::tensor_parallel {
 
@@ -16,10 +16,11 @@ class VocabParallelEmbedding : public models::Layer {
   /// `token` has this rank's rows of the vocabulary of `whole`; `position` is [longest sequence,
   /// features], whole, and undefined without positions.
   VocabParallelEmbedding(std::string name, at::Tensor token, at::Tensor position,
-                         const models::TokenEmbeddingOptions& whole, TensorGroup& group,
-                         Layout layout);
+                         const models::TokenEmbeddingOptions& whole,
+                         layer_exchange::ExchangeGroup& group, Layout layout);
   at::Tensor forward(const at::Tensor& input) override;
   models::Shape output_shape(const models::Shape& input) const override;
+  void take_part(const models::SequencePart& part) override { part_ = part; }
 
  private:
   at::Tensor token_;
@@ -27,8 +28,9 @@ class VocabParallelEmbedding : public models::Layer {
   std::int64_t longest_sequence_;
   double dropout_;
   std::int64_t first_;  // this rank's first entry
-  TensorGroup& group_;
+  layer_exchange::ExchangeGroup& group_;
   Layout layout_;
+  models::SequencePart part_;
 };
 
 /// Returns the mean cross-entropy, times `weight`, of `logits` [n, sequence, a rank's share of the
@@ -37,10 +39,11 @@ class VocabParallelEmbedding : public models::Layer {
 /// exponentials and the target's own logit.
 at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& targets,
                                         double weight, std::int64_t vocabulary,
-                                        at::ScalarType dtype, TensorGroup& group);
+                                        at::ScalarType dtype, layer_exchange::ExchangeGroup& group);
 
 /// Returns models::correct_predictions of the same. Collective.
 at::Tensor vocab_parallel_correct_predictions(const at::Tensor& logits, const at::Tensor& targets,
-                                              std::int64_t vocabulary, TensorGroup& group);
+                                              std::int64_t vocabulary,
+                                              layer_exchange::ExchangeGroup& group);
 
 }  // namespace stratagem::tensor_parallel

@@ -166,7 +166,7 @@ Simulation simulated(const bench::Config& config, const bench::Selection& select
   Simulation simulation;
   simulation.title = bench::row_name(chosen, environment.catalogue);
   simulation.devices = found.row.placement.devices();
-  if (found.row.placement.replicas() == 1 && !bench::is_data_parallel(chosen)) {
+  if (found.row.placement.replicas() == 1) {
     const strategies::StepPlan plan = bench::plan_of(chosen);
     simulation.schedule = plan.of_stages;
     simulation.ideal_bubble = plan.ideal_bubble;

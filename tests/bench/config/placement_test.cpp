@@ -72,9 +72,9 @@ TEST(Placement, AReplicaMayBeSpreadOverRanks) {
   EXPECT_EQ(wide.pipeline_ranks(), 2);
   EXPECT_EQ(wide.replica_of(1), 0);
   EXPECT_EQ(wide.replica_of(2), 1);
-  EXPECT_THAT(wide.group(1, "data"), ElementsAre(1, 3));
-  EXPECT_THAT(wide.group(3, "pipeline"), ElementsAre(2, 3));
-  EXPECT_THAT(wide.group(3, "tensor"), ElementsAre(3));
+  EXPECT_THAT(wide.group(1, {"data"}), ElementsAre(1, 3));
+  EXPECT_THAT(wide.group(3, {"pipeline"}), ElementsAre(2, 3));
+  EXPECT_THAT(wide.group(3, {"tensor"}), ElementsAre(3));
 }
 
 TEST(Placement, AMeshHasMoreDimensionsThanTheUsualOnes) {

@@ -16,7 +16,7 @@ TEST(Mesh, AnEmptyMeshIsOneDevice) {
   const Mesh mesh;
   EXPECT_EQ(mesh.size(), 1);
   EXPECT_EQ(mesh.to_string(), "data=1/pipeline=1/tensor=1");
-  EXPECT_THAT(mesh.group(0, "tensor"), ElementsAre(0));
+  EXPECT_THAT(mesh.group(0, {"tensor"}), ElementsAre(0));
 }
 
 TEST(Mesh, TheLastDimensionIsTheFastest) {
@@ -30,9 +30,9 @@ TEST(Mesh, TheLastDimensionIsTheFastest) {
 
 TEST(Mesh, AGroupDiffersInOneDimension) {
   const Mesh mesh = parse_mesh("data=2/pipeline=3/tensor=2");
-  EXPECT_THAT(mesh.group(9, "data"), ElementsAre(3, 9));
-  EXPECT_THAT(mesh.group(9, "pipeline"), ElementsAre(7, 9, 11));
-  EXPECT_THAT(mesh.group(9, "tensor"), ElementsAre(8, 9));
+  EXPECT_THAT(mesh.group(9, {"data"}), ElementsAre(3, 9));
+  EXPECT_THAT(mesh.group(9, {"pipeline"}), ElementsAre(7, 9, 11));
+  EXPECT_THAT(mesh.group(9, {"tensor"}), ElementsAre(8, 9));
 }
 
 TEST(Mesh, EveryGroupOfADimensionIsADisjointPart) {
@@ -40,7 +40,7 @@ TEST(Mesh, EveryGroupOfADimensionIsADisjointPart) {
   for (const auto& dimension : mesh.dimensions()) {
     std::vector<int> seen(8, 0);
     for (int position = 0; position < mesh.size(); ++position) {
-      const auto group = mesh.group(position, dimension.name);
+      const auto group = mesh.group(position, {dimension.name});
       EXPECT_THAT(group, ::testing::Contains(position));
       if (group.front() != position) continue;
       for (const int member : group) ++seen[static_cast<std::size_t>(member)];
@@ -87,7 +87,7 @@ TEST(Mesh, HasOneShortestText) {
 
 TEST(Mesh, RefusesAPositionOutside) {
   EXPECT_THROW(parse_mesh("data=2").coordinate(2, "data"), std::invalid_argument);
-  EXPECT_THROW(parse_mesh("data=2").group(-1, "data"), std::invalid_argument);
+  EXPECT_THROW(parse_mesh("data=2").group(-1, {"data"}), std::invalid_argument);
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST(Slices, AreWholeAgainTogether) {
 struct LinearCase {
   bool gather_output = false;
   Layout layout = Layout::tensor;
-  ExchangeOptions exchange = {};
+  layer_exchange::ExchangeOptions exchange = {};
   bool in_order = false;  // over a backend that behaves as NCCL does
   at::ScalarType dtype = at::kDouble;
   // In float32 enough for oneDNN's products (models/cpu_kernels/linear.h).
@@ -182,8 +182,8 @@ void expect_pair_equals_whole(distributed::RankContext& ranks, const LinearCase&
 TEST(ParallelLinear, APairEqualsTheWholeLayers) {
   for (const int ranks : {1, 2, 4}) {
     for (const bool overlap : {true, false}) {
-      const ExchangeOptions exchange{.overlap = overlap};
-      const ExchangeOptions keeping{.overlap = overlap, .keep_gathered = true};
+      const layer_exchange::ExchangeOptions exchange{.overlap = overlap};
+      const layer_exchange::ExchangeOptions keeping{.overlap = overlap, .keep_gathered = true};
       for (const LinearCase of :
            {LinearCase{.exchange = exchange},
             LinearCase{.gather_output = true, .exchange = exchange},
@@ -256,7 +256,7 @@ thread_local ProductsInFlight* ProductsInFlight::observed = nullptr;
 /// Of a column-parallel layer's backward pass: how many of its two products are begun while a
 /// collective is in flight.
 int products_in_flight(distributed::RankContext& ranks, Layout layout,
-                       const ExchangeOptions& exchange) {
+                       const layer_exchange::ExchangeOptions& exchange) {
   Rank rank(ranks, exchange);
   ColumnParallelLinear column("up", values({8, 4}), {}, *rank.group, {layout, false});
   const at::Tensor y = column.forward(values({1, 6, 4}).requires_grad_(true)).sum();
@@ -273,11 +273,11 @@ TEST(ParallelLinear, CollectivesTravelBesideTheProducts) {
   for (const bool keep_gathered : {false, true}) {
     for (const bool overlap : {true, false}) {
       runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
-        const ExchangeOptions exchange{overlap, keep_gathered};
+        const layer_exchange::ExchangeOptions exchange{overlap, keep_gathered};
         EXPECT_EQ(products_in_flight(ranks, Layout::tensor, exchange), overlap ? 1 : 0);
       });
       runtime::on_ranks(2, [&](distributed::RankContext& ranks) {
-        const ExchangeOptions exchange{overlap, keep_gathered};
+        const layer_exchange::ExchangeOptions exchange{overlap, keep_gathered};
         EXPECT_EQ(products_in_flight(ranks, Layout::sequence, exchange), !overlap        ? 0
                                                                          : keep_gathered ? 1
                                                                                          : 2);

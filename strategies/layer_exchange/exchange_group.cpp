@@ -1,4 +1,4 @@
-#include "strategies/tensor_parallel/tensor_group.h"
+#include "strategies/layer_exchange/exchange_group.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 
 #include "strategies/backends/memory_accounting.h"
 
-namespace stratagem::tensor_parallel {
+namespace stratagem::layer_exchange {
 namespace {
 
 std::int64_t part_of(const at::Tensor& tensor, std::int64_t dimension, int ranks) {
@@ -26,12 +26,12 @@ at::Tensor PendingCollective::wait() {
   return finish_ ? finish_(buffer_) : buffer_;
 }
 
-PendingCollective TensorGroup::all_reduce(at::Tensor tensor, distributed::Reduction reduction) {
+PendingCollective ExchangeGroup::all_reduce(at::Tensor tensor, distributed::Reduction reduction) {
   return {*this, group_.all_reduce(tensor, reduction), tensor};
 }
 
 // Both collectives join and cut along the first dimension, so the ranks are first: [rank, ...].
-PendingCollective TensorGroup::all_gather(const at::Tensor& tensor, std::int64_t dimension) {
+PendingCollective ExchangeGroup::all_gather(const at::Tensor& tensor, std::int64_t dimension) {
   const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   dimension = c10::maybe_wrap_dim(dimension, tensor.dim());
   std::vector<std::int64_t> shape = tensor.sizes().vec();
@@ -44,7 +44,7 @@ PendingCollective TensorGroup::all_gather(const at::Tensor& tensor, std::int64_t
   return {*this, std::move(transfer), gathered, join};
 }
 
-PendingCollective TensorGroup::reduce_scatter(const at::Tensor& tensor, std::int64_t dimension) {
+PendingCollective ExchangeGroup::reduce_scatter(const at::Tensor& tensor, std::int64_t dimension) {
   const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   const std::int64_t part = part_of(tensor, dimension, size());
   std::vector<std::int64_t> shape = tensor.sizes().vec();
@@ -56,21 +56,27 @@ PendingCollective TensorGroup::reduce_scatter(const at::Tensor& tensor, std::int
   return {*this, std::move(transfer), result};
 }
 
-at::Tensor TensorGroup::own_part(const at::Tensor& tensor, std::int64_t dimension) const {
+PendingCollective ExchangeGroup::all_to_all(const at::Tensor& parts) {
+  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
+  const at::Tensor received = at::empty_like(parts);
+  return {*this, group_.all_to_all(received, parts), received};
+}
+
+at::Tensor ExchangeGroup::own_part(const at::Tensor& tensor, std::int64_t dimension) const {
   const std::int64_t part = part_of(tensor, dimension, size());
   return tensor.narrow(dimension, rank() * part, part);
 }
 
-void TensorGroup::finish(const distributed::TransferPointer& transfer) {
+void ExchangeGroup::finish(const distributed::TransferPointer& transfer) {
   const auto start = device_.stamp();
   transfer->wait();
   const std::lock_guard lock(mutex_);
   collectives_.push_back({transfer, start, device_.stamp()});
 }
 
-std::vector<LayerCollective> TensorGroup::take_collectives() {
+std::vector<LayerCollective> ExchangeGroup::take_collectives() {
   const std::lock_guard lock(mutex_);
   return std::exchange(collectives_, {});
 }
 
-}  // namespace stratagem::tensor_parallel
+}  // namespace stratagem::layer_exchange

@@ -3,22 +3,22 @@
 
 #include <ATen/core/ivalue.h>
 
-#include "strategies/tensor_parallel/tensor_group.h"
+#include "strategies/layer_exchange/exchange_group.h"
 
-namespace stratagem::tensor_parallel {
+namespace stratagem::layer_exchange {
 
 /// The group outlives the graph, like the layers.
 struct GroupCapsule : torch::CustomClassHolder {
-  explicit GroupCapsule(TensorGroup& of) : group(of) {}
-  TensorGroup& group;
+  explicit GroupCapsule(ExchangeGroup& of) : group(of) {}
+  ExchangeGroup& group;
 };
 
-inline c10::IValue capsule_of(TensorGroup& group) {
+inline c10::IValue capsule_of(ExchangeGroup& group) {
   return c10::IValue::make_capsule(c10::make_intrusive<GroupCapsule>(group));
 }
 
-inline TensorGroup& group_in(const c10::IValue& capsule) {
+inline ExchangeGroup& group_in(const c10::IValue& capsule) {
   return c10::static_intrusive_pointer_cast<GroupCapsule>(capsule.toCapsule())->group;
 }
 
-}  // namespace stratagem::tensor_parallel
+}  // namespace stratagem::layer_exchange

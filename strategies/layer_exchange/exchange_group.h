@@ -1,4 +1,5 @@
-// TensorGroup: the collectives of layers that share a matrix, and their records for the timeline.
+// ExchangeGroup: the collectives of layers that share a matrix, or the positions of a sequence, and
+// their records for the timeline.
 //
 // A collective begins and, if something else can be computed meanwhile, is waited for later. Every
 // collective is kept until the strategy takes it, with the times of its flight and of the layer's
@@ -15,7 +16,7 @@
 
 #include "strategies/distributed/process_group.h"
 
-namespace stratagem::tensor_parallel {
+namespace stratagem::layer_exchange {
 
 /// One collective: [transfer->start(), transfer->end()] is its flight, [wait_start, wait_end] the
 /// wait for it.
@@ -25,14 +26,14 @@ struct LayerCollective {
   runtime::EventPointer wait_end;
 };
 
-class TensorGroup;
+class ExchangeGroup;
 
 /// A collective in flight, which must be waited for once.
 class PendingCollective {
  public:
   using Finish = std::function<at::Tensor(const at::Tensor&)>;
   /// `finish` turns the data in `buffer` into the result; without it the data is the result.
-  PendingCollective(TensorGroup& group, distributed::TransferPointer transfer, at::Tensor buffer,
+  PendingCollective(ExchangeGroup& group, distributed::TransferPointer transfer, at::Tensor buffer,
                     Finish finish = {})
       : group_(&group),
         transfer_(std::move(transfer)),
@@ -42,7 +43,7 @@ class PendingCollective {
   at::Tensor wait();
 
  private:
-  TensorGroup* group_;
+  ExchangeGroup* group_;
   distributed::TransferPointer transfer_;
   at::Tensor buffer_;
   Finish finish_;
@@ -56,11 +57,11 @@ struct ExchangeOptions {
   distributed::ReduceScatter reduce_scatter = "exchange";
 };
 
-class TensorGroup {
+class ExchangeGroup {
  public:
   /// `group` and `device`, whose thread runs the layers, must outlive this.
-  TensorGroup(distributed::ProcessGroup& group, runtime::Device& device,
-              const ExchangeOptions& options)
+  ExchangeGroup(distributed::ProcessGroup& group, runtime::Device& device,
+                const ExchangeOptions& options)
       : group_(group), device_(device), options_(options) {}
 
   int rank() const { return group_.rank(); }
@@ -76,6 +77,10 @@ class TensorGroup {
   /// Returns this rank's part, along `dimension`, of the sum of all ranks' tensors. Throws
   /// std::invalid_argument unless the number of ranks divides the dimension.
   PendingCollective reduce_scatter(const at::Tensor& tensor, std::int64_t dimension);
+
+  /// Sends part i of [ranks, ...], which is contiguous, to rank i, and returns what the ranks send,
+  /// in their order.
+  PendingCollective all_to_all(const at::Tensor& parts);
 
   /// Returns a view of this rank's part of a tensor that all ranks have.
   at::Tensor own_part(const at::Tensor& tensor, std::int64_t dimension) const;
@@ -94,4 +99,4 @@ class TensorGroup {
   std::vector<LayerCollective> collectives_;
 };
 
-}  // namespace stratagem::tensor_parallel
+}  // namespace stratagem::layer_exchange

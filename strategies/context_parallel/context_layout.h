@@ -1,0 +1,55 @@
+// ContextLayout: one rank's view of stages whose activations are a part of each sample's positions
+// (context parallelism). Layers are whole. Attention exchanges with the ranks that have the other
+// positions; every other layer works on single positions.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "models/workload.h"
+#include "strategies/layer_exchange/exchange_group.h"
+
+namespace stratagem::context_parallel {
+
+/// One micro-batch of a stage's layers.
+struct AttentionWork {
+  std::int64_t samples = 0;
+  std::int64_t element_bytes = 0;
+  bool has_backward = true;  // false: only the forward pass is repeated
+  bool remade = false;       // the backward pass makes attention's outputs again
+};
+
+class ContextLayout {
+ public:
+  /// Takes the workload's model, cut before each of `boundaries`, ascending, into stages.
+  /// `tensor_ranks` share each layer's heads. `workload`, `group` and `device` must outlive it.
+  ContextLayout(const models::Workload& workload, const std::vector<std::size_t>& boundaries,
+                distributed::ProcessGroup& group, runtime::Device& device, int tensor_ranks);
+
+  /// Restricts the layers to this rank's positions.
+  void place(const models::LayerList& layers);
+
+  /// Returns a batch's tokens at this rank's positions.
+  models::Batch own_part(models::Batch whole) const;
+  std::int64_t own_positions() const { return positions_.size(0); }
+  std::int64_t first_position() const { return group_.rank() * own_positions(); }
+  /// Returns the shape between two stages on this rank, from that on a single device.
+  models::Shape boundary(models::Shape whole) const;
+  /// Returns this rank's part of a loss that is a mean over positions.
+  double share() const { return 1.0 / group_.size(); }
+
+  /// Returns the calls of one micro-batch through a stage, by formula from the whole model.
+  strategies::CommunicationCounts communication(int stage, const AttentionWork& work) const;
+
+  std::vector<layer_exchange::LayerCollective> take_collectives() {
+    return group_.take_collectives();
+  }
+
+ private:
+  layer_exchange::ExchangeGroup group_;
+  at::Tensor positions_;  // [own] (int64)
+  int tensor_ranks_;
+  std::vector<std::vector<models::AttentionSize>> attentions_;  // [stage]
+};
+
+}  // namespace stratagem::context_parallel

@@ -26,11 +26,11 @@ at::Tensor converted(const at::Tensor& tensor, const at::Device& device, at::Sca
 
 std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
-LayerFlops& LayerFlops::operator+=(const LayerFlops& other) {
-  forward += other.forward;
-  backward_input += other.backward_input;
-  backward_weight += other.backward_weight;
-  remade += other.remade;
+LayerFlops& LayerFlops::operator+=(const LayerFlops& part) {
+  forward += part.forward;
+  backward_input += part.backward_input;
+  backward_weight += part.backward_weight;
+  remade += part.remade;
   return *this;
 }
 

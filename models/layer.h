@@ -40,8 +40,10 @@ struct LayerFlops {
   double backward_input = 0;
   double backward_weight = 0;
   double remade = 0;  // the forward operations that selective recomputation repeats
+  double unread = 0;  // the forward operations that Layer::recompute() omits
 
-  LayerFlops& operator+=(const LayerFlops& other);
+  /// Adds a part's operations, but not its `unread`: the whole layer decides what it omits.
+  LayerFlops& operator+=(const LayerFlops& part);
 };
 
 /// The positions of a sequence that one of several ranks has, and attention over all of them.
@@ -71,6 +73,10 @@ class Layer {
   Layer& operator=(const Layer&) = delete;
 
   virtual at::Tensor forward(const at::Tensor& input) = 0;
+
+  /// Repeats a forward pass for its backward pass. The result has the graph of forward()'s, but may
+  /// have other values, because nobody reads them.
+  virtual at::Tensor recompute(const at::Tensor& input) { return forward(input); }
 
   /// Throws std::invalid_argument, in one line, if the input does not fit.
   virtual Shape output_shape(const Shape& input) const = 0;

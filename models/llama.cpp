@@ -101,6 +101,14 @@ LlamaBlock::LlamaBlock(std::string name, Parts parts)
 }
 
 at::Tensor LlamaBlock::forward(const at::Tensor& input) {
+  return output(input, function_of(*parts_.down));
+}
+
+at::Tensor LlamaBlock::recompute(const at::Tensor& input) {
+  return output(input, unread_function_of(*parts_.down));
+}
+
+at::Tensor LlamaBlock::output(const at::Tensor& input, const TensorFunction& down) {
   const auto [groups, queries] = parts_.heads;
   const at::Tensor wide = remade(*parts_.qkv, function_of(*parts_.norm1), input);
   const Rotation& angles = rotation(wide, wide.size(2) / (groups * (queries + 2)));
@@ -110,7 +118,7 @@ at::Tensor LlamaBlock::forward(const at::Tensor& input) {
   const at::Tensor spread = spread_heads(wide, angles, parts_.heads);
   const at::Tensor middle = input + remade(*parts_.projection, attention, spread);
   const at::Tensor gate_up = remade(*parts_.gate_up, function_of(*parts_.norm2), middle);
-  return middle + remade(*parts_.down, gated_silu, gate_up);
+  return middle + on_remade_input(down, gated_silu, gate_up);
 }
 
 /// The angles of 16-bit formats are float32.
@@ -146,12 +154,14 @@ LayerFlops LlamaBlock::flops(const Shape& input) const {
   const Shape wide = parts_.qkv->output_shape(input);
   const Shape mixed = {wide[0], wide[1], wide[2] / (queries + 2) * queries};
   const Shape gated = parts_.gate_up->output_shape(input);
+  const LayerFlops down = parts_.down->flops({gated[0], gated[1], gated[2] / 2});
   LayerFlops all;
   all += parts_.qkv->flops(input);
   all += parts_.projection->flops(mixed);
   all += parts_.gate_up->flops(input);
-  all += parts_.down->flops({gated[0], gated[1], gated[2] / 2});
+  all += down;
   all += attention_flops(mixed);
+  all.unread = down.forward;
   return all;
 }
 

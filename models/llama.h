@@ -5,6 +5,7 @@
 // features].
 #pragma once
 
+#include "models/cpu_kernels/remade_inputs.h"
 #include "models/cpu_kernels/row_functions.h"
 #include "models/layer.h"
 #include "models/registry/registry.h"
@@ -43,6 +44,8 @@ class LlamaBlock : public Layer {
 
   LlamaBlock(std::string name, Parts parts);
   at::Tensor forward(const at::Tensor& input) override;
+  /// Omits the product of `down`.
+  at::Tensor recompute(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;
   /// Counts attention as TransformerBlock does.
   LayerFlops flops(const Shape& input) const override;
@@ -53,6 +56,7 @@ class LlamaBlock : public Layer {
   Parts take_parts() && { return std::move(parts_); }
 
  private:
+  at::Tensor output(const at::Tensor& input, const TensorFunction& down);
   const Rotation& rotation(const at::Tensor& wide, std::int64_t head_features);
 
   Parts parts_;

@@ -32,9 +32,9 @@ std::string possible_cuts(const LayerList& layers) {
   return text;
 }
 
-}  // namespace
+using Pass = at::Tensor (Layer::*)(const at::Tensor&);
 
-at::Tensor forward(LayerSpan layers, const at::Tensor& input) {
+at::Tensor passed_through(LayerSpan layers, const at::Tensor& input, Pass last_pass) {
   at::Tensor activation = input;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     auto* const norm = dynamic_cast<BatchNormLayer*>(layers[i].get());
@@ -42,10 +42,21 @@ at::Tensor forward(LayerSpan layers, const at::Tensor& input) {
       activation = norm->forward_with_relu(activation);
       ++i;
     } else {
-      activation = layers[i]->forward(activation);
+      const Pass pass = i + 1 < layers.size() ? &Layer::forward : last_pass;
+      activation = (layers[i].get()->*pass)(activation);
     }
   }
   return activation;
+}
+
+}  // namespace
+
+at::Tensor forward(LayerSpan layers, const at::Tensor& input) {
+  return passed_through(layers, input, &Layer::forward);
+}
+
+at::Tensor recompute(LayerSpan layers, const at::Tensor& input) {
+  return passed_through(layers, input, &Layer::recompute);
 }
 
 std::vector<NamedTensor> parameters(LayerSpan layers) {
@@ -82,6 +93,7 @@ PassFlops flops(LayerSpan layers, const Shape& input, bool first_input_needs_gra
     const LayerFlops one = layer->flops(shape);
     total.forward += one.forward;
     total.remade += one.remade;
+    total.unread = one.unread;
     total.backward += one.backward_weight + (input_needs_gradient ? one.backward_input : 0);
     input_needs_gradient = true;
     shape = layer->output_shape(shape);

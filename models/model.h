@@ -24,13 +24,20 @@ struct PassFlops {
   double forward = 0;
   double backward = 0;
   double remade = 0;  // see LayerFlops
+  double unread = 0;  // the last layer's, see LayerFlops
 
   double total() const { return forward + backward; }
+  /// Returns the operations of a repeated forward pass.
+  double repeated(bool output_is_read) const { return output_is_read ? forward : forward - unread; }
 };
 
 /// Calls the layers in order; a batch normalisation and the ReLU behind it run as one
 /// (batch_norm.h).
 at::Tensor forward(LayerSpan layers, const at::Tensor& input);
+
+/// Repeats a forward pass for its backward pass (Layer::recompute()). Only the last layer's output
+/// may have other values.
+at::Tensor recompute(LayerSpan layers, const at::Tensor& input);
 
 /// Return the handles of all the layers' tensors, in order.
 std::vector<NamedTensor> parameters(LayerSpan layers);

@@ -10,6 +10,7 @@
 #include "models/cpu_kernels/attention.h"
 #include "models/cpu_kernels/dropout.h"
 #include "models/cpu_kernels/functions.h"
+#include "models/cpu_kernels/linear.h"
 
 namespace stratagem::models {
 
@@ -75,6 +76,14 @@ TransformerBlock::TransformerBlock(std::string name, Parts parts)
 }
 
 at::Tensor TransformerBlock::forward(const at::Tensor& input) {
+  return output(input, function_of(*parts_.down));
+}
+
+at::Tensor TransformerBlock::recompute(const at::Tensor& input) {
+  return output(input, unread_function_of(*parts_.down));
+}
+
+at::Tensor TransformerBlock::output(const at::Tensor& input, const TensorFunction& down) const {
   const auto attention = [this](const at::Tensor& qkv) {
     return attention_over(part_, qkv, parts_.heads);
   };
@@ -83,7 +92,7 @@ at::Tensor TransformerBlock::forward(const at::Tensor& input) {
   const at::Tensor middle =
       input + dropped(remade(*parts_.projection, attention, qkv), *parts_.projection);
   const at::Tensor hidden = remade(*parts_.up, function_of(*parts_.norm2), middle);
-  return middle + dropped(remade(*parts_.down, gelu, hidden), *parts_.down);
+  return middle + dropped(on_remade_input(down, gelu, hidden), *parts_.down);
 }
 
 at::Tensor TransformerBlock::dropped(const at::Tensor& x, const Layer& part) const {
@@ -92,6 +101,13 @@ at::Tensor TransformerBlock::dropped(const at::Tensor& x, const Layer& part) con
 
 TensorFunction function_of(Layer& layer) {
   return [&layer](const at::Tensor& x) { return layer.forward(x); };
+}
+
+TensorFunction unread_function_of(Layer& layer) {
+  return [&layer](const at::Tensor& x) {
+    const UnreadProductGuard guard;
+    return layer.forward(x);
+  };
 }
 
 at::Tensor remade(Layer& layer, const TensorFunction& make, const at::Tensor& from) {
@@ -111,12 +127,14 @@ LayerFlops TransformerBlock::flops(const Shape& input) const {
   const Shape wide = parts_.qkv->output_shape(input);
   const Shape mixed = {wide[0], wide[1], wide[2] / 3};
   const Shape hidden = parts_.up->output_shape(input);
+  const LayerFlops down = parts_.down->flops(hidden);
   LayerFlops all;
   all += parts_.qkv->flops(input);
   all += parts_.projection->flops(mixed);
   all += parts_.up->flops(input);
-  all += parts_.down->flops(hidden);
+  all += down;
   all += attention_flops(mixed);
+  all.unread = down.forward;
   return all;
 }
 

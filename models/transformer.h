@@ -62,6 +62,9 @@ class LayerNormLayer : public Layer {
 
 TensorFunction function_of(Layer& layer);
 
+/// Returns a function that calls the layer under an UnreadProductGuard.
+TensorFunction unread_function_of(Layer& layer);
+
 /// Calls the layer on make(from), which selective recomputation does not keep.
 at::Tensor remade(Layer& layer, const TensorFunction& make, const at::Tensor& from);
 
@@ -88,6 +91,8 @@ class TransformerBlock : public Layer {
 
   TransformerBlock(std::string name, Parts parts);
   at::Tensor forward(const at::Tensor& input) override;
+  /// Omits the product of `down`.
+  at::Tensor recompute(const at::Tensor& input) override;
   Shape output_shape(const Shape& input) const override;
   /// Counts attention by attention_flops().
   LayerFlops flops(const Shape& input) const override;
@@ -99,6 +104,7 @@ class TransformerBlock : public Layer {
   std::int64_t heads() const { return parts_.heads; }
 
  private:
+  at::Tensor output(const at::Tensor& input, const TensorFunction& down) const;
   at::Tensor dropped(const at::Tensor& x, const Layer& part) const;
 
   Parts parts_;

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <utility>
+
 #include "models/cpu_kernels/deferred_weight_gradients.h"
 #include "models/cpu_kernels/gradient_accumulation_fusion.h"
 #include "models/cpu_kernels/kernels/choices.h"
@@ -24,6 +26,8 @@ constexpr std::int64_t kWorthwhile = 1 << 20;
 // From this many rows on MKL's product is slower on AMD's processors with wide vectors, even with
 // the costs of oneDNN's operator and of a separate pass over the sum.
 constexpr std::int64_t kManyRows = 64;
+
+thread_local bool product_is_unread = false;
 
 bool takes_onednn(const at::Tensor& rows, const at::Tensor& weight) {
   return !uses_reference_kernels() && rows.is_cpu() && rows.scalar_type() == at::kFloat &&
@@ -84,11 +88,18 @@ void compute_transposed_product(const at::Tensor& sum, const at::Tensor& left,
   });
 }
 
+// Returns zeros that share one element's memory.
+at::Tensor unread_product(const at::Tensor& rows, const at::Tensor& weight) {
+  return at::zeros({1}, rows.options()).expand({rows.size(0), weight.size(0)});
+}
+
 at::Tensor forward_pass(AutogradContext& context, const at::Tensor& x, const at::Tensor& weight,
                         const at::Tensor& bias) {
   context.save_for_backward({kept_input(context, x), weight, bias});
   save_deferred_weight_gradients(context);
-  const at::Tensor y = linear_product(x.flatten(0, -2), weight, bias);
+  const at::Tensor rows = x.flatten(0, -2);
+  const at::Tensor y =
+      product_is_unread ? unread_product(rows, weight) : linear_product(rows, weight, bias);
   std::vector<std::int64_t> shape = x.sizes().vec();
   shape.back() = weight.size(0);
   return at::_unsafe_view(y, shape);  // not an autograd view, so that it may change in place
@@ -144,6 +155,10 @@ class BiaslessLinearFunction : public torch::autograd::Function<BiaslessLinearFu
 
 }  // namespace
 
+UnreadProductGuard::UnreadProductGuard() : previous_(std::exchange(product_is_unread, true)) {}
+
+UnreadProductGuard::~UnreadProductGuard() { product_is_unread = previous_; }
+
 at::Tensor linear_product(const at::Tensor& rows, const at::Tensor& weight,
                           const at::Tensor& bias) {
   if (takes_onednn(rows, weight)) return onednn_product(rows, weight, bias);
@@ -191,7 +206,7 @@ at::Tensor accumulated_weight_gradient(const at::Tensor& weight, const at::Tenso
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   if (uses_reference_kernels() && !current_deferred_weight_gradients() &&
-      remade_inputs() == RemadeInputs::never) {
+      remade_inputs() == RemadeInputs::never && !product_is_unread) {
     return at::linear(x, weight, bias.defined() ? std::optional(bias) : std::nullopt);
   }
   return bias.defined() ? LinearFunction::apply(x, bias, weight)

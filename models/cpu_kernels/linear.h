@@ -16,6 +16,19 @@ namespace stratagem::models {
 /// Computes x W^T + b of x [..., in], weight [out, in] and bias [out] or undefined: [..., out].
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
+/// Until the end of the scope, linear() on this thread computes no product and returns zeros: the
+/// output of a repeated forward pass that nobody reads. Its backward pass is as usual.
+class UnreadProductGuard {
+ public:
+  UnreadProductGuard();
+  ~UnreadProductGuard();
+  UnreadProductGuard(const UnreadProductGuard&) = delete;
+  UnreadProductGuard& operator=(const UnreadProductGuard&) = delete;
+
+ private:
+  bool previous_;
+};
+
 /// Computes the products without autograd; rows are x.flatten(0, -2).
 at::Tensor linear_product(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& bias);
 at::Tensor linear_input_gradient(const at::Tensor& gradient_rows, const at::Tensor& weight);

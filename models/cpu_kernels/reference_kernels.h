@@ -6,7 +6,8 @@
 namespace stratagem::models {
 
 /// Returns whether this thread computes only with ATen's functions. Each has its own backward pass,
-/// or, while weight gradients are deferred, one of two halves made of ATen's derivatives.
+/// or, while weight gradients are deferred or activations recomputed, one of ours made of ATen's
+/// derivatives.
 bool uses_reference_kernels();
 
 /// Sets the switch on this thread for good, as a device does when it starts.

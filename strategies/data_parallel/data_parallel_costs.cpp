@@ -18,8 +18,9 @@ strategies::Costs DataParallelStrategy::costs(std::int64_t samples) const {
   }
   for (const schedules::Action& pass : make_plan(samples).recomputed) {
     const Place place = place_of(pass);
+    const bool enters_loss = loss_on_replicas_ && place.segment + 1 == segments();
     costs.recomputed_flops +=
-        flops_.at(static_cast<std::size_t>(place.segment)).forward *
+        flops_.at(static_cast<std::size_t>(place.segment)).repeated(enters_loss) *
         static_cast<double>(chunks.at(static_cast<std::size_t>(place.replica)).count);
   }
   costs.stages = static_cast<int>(chunks.size()) + 1;

@@ -81,7 +81,11 @@ bool all_needs(const Schedule& lowered, const Action& action, const ActionTest& 
     case backward_weight:
       return test({backward_input, stage, micro_batch});
     case recompute:
-      return test({forward, stage, micro_batch});
+      // It replaces the output, which a device of the same process copies.
+      if (!test({forward, stage, micro_batch})) return false;
+      return stage == last || same_device(lowered, stage, stage + 1) ||
+             !same_rank(lowered, stage, stage + 1) ||
+             test({copy_activation, stage + 1, micro_batch});
     case optimizer:
       for (int index = 0; index < lowered.micro_batches; ++index) {
         if (!test({lowered.weight_gradient_kind(), stage, index})) return false;

@@ -85,7 +85,7 @@ void Stage::forward(int micro_batch, double weight, bool keeps) {
     if (position_.last) own.output.reset();
     return;
   }
-  compute_output(own);
+  compute_output(own, models::forward);
   if (!position_.last) return;
   compute_loss(own, weight);
   if (!trains) {
@@ -100,7 +100,8 @@ void Stage::recompute(int micro_batch, double weight) {
   std::vector<at::Tensor> before;
   for (const at::Tensor& buffer : buffers_) before.push_back(buffer.clone());
   Slot& own = slot(micro_batch);
-  compute_output(own);
+  // The loss reads the last stage's output.
+  compute_output(own, position_.last ? models::forward : models::recompute);
   // A change of the buffer itself would be an error in the backward pass.
   for (std::size_t index = 0; index < buffers_.size(); ++index) {
     buffers_[index].variable_data().copy_(before[index]);
@@ -110,7 +111,7 @@ void Stage::recompute(int micro_batch, double weight) {
   own.output.reset();
 }
 
-void Stage::compute_output(Slot& own) {
+void Stage::compute_output(Slot& own, Pass pass) {
   const bool trains = c10::GradMode::is_enabled();
   if (!position_.first) own.input.requires_grad_(trains);
   if (split_backward && trains) {
@@ -118,7 +119,7 @@ void Stage::compute_output(Slot& own) {
   }
   const models::DeferWeightGradientsGuard deferring(own.weight_gradients);
   const models::RemadeInputsGuard remaking(remade_inputs);
-  own.output = models::forward(layers_, own.input);
+  own.output = pass(layers_, own.input);
 }
 
 void Stage::compute_loss(Slot& own, double weight) const {

@@ -52,7 +52,8 @@ class Stage {
   /// recompute() makes them again.
   void forward(int micro_batch, double weight, bool keeps = true);
   /// Repeats the forward pass from the kept input. Buffers, such as the running statistics of
-  /// BatchNorm, keep their values.
+  /// BatchNorm, keep their values. Except on the last stage, output() loses its values: the next
+  /// stage has had them (models::recompute()).
   void recompute(int micro_batch, double weight);
   /// If `split_backward` is set, backward() is the first half and backward_weight() the second.
   void backward(int micro_batch);
@@ -122,7 +123,8 @@ class Stage {
   const Slot& slot(int micro_batch) const {
     return slots_.at(static_cast<std::size_t>(micro_batch));
   }
-  void compute_output(Slot& own);
+  using Pass = at::Tensor (*)(models::LayerSpan, const at::Tensor&);
+  void compute_output(Slot& own, Pass pass);
   void compute_loss(Slot& own, double weight) const;
   void retag_gradients() const;
 

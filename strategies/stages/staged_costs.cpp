@@ -19,7 +19,7 @@ void StagedStrategy::note_shapes(const std::vector<models::LayerList>& parts) {
   for (std::size_t stage = 0; stage < parts.size(); ++stage) {
     const models::PassFlops flops = models::flops(parts[stage], shape, stage > 0);
     flops_of_a_sample_ += flops.total();
-    forward_flops_.push_back(flops.forward);
+    repeated_flops_.push_back(flops.repeated(/*output_is_read=*/is_last(static_cast<int>(stage))));
     remade_flops_of_a_sample_ += flops.remade;
     shape = models::output_shape(parts[stage], shape);
     models::Shape own = context_ ? context_->boundary(shape) : shape;
@@ -69,7 +69,7 @@ double StagedStrategy::recomputed_flops(const RankPlan& plan) const {
   double flops = 0;
   for (const auto& [kind, stage, micro_batch] : plan.recomputed) {
     const auto samples = plan.slices.at(static_cast<std::size_t>(micro_batch)).count;
-    flops += forward_flops_.at(static_cast<std::size_t>(stage)) * static_cast<double>(samples);
+    flops += repeated_flops_.at(static_cast<std::size_t>(stage)) * static_cast<double>(samples);
   }
   return flops;
 }

@@ -151,7 +151,7 @@ class StagedStrategy : public strategies::Strategy {
   int first_device_ = 0;  // this rank's first, among the plans' devices
   double flops_of_a_sample_ = 0;
   double remade_flops_of_a_sample_ = 0;
-  std::vector<double> forward_flops_;                         // [stage], for one sample
+  std::vector<double> repeated_flops_;                        // [stage], by a C for one sample
   std::vector<models::Shape> output_shapes_;                  // [stage], for one sample
   std::unique_ptr<tensor_parallel::TensorLayout> layout_;     // null: layers are whole
   std::unique_ptr<context_parallel::ContextLayout> context_;  // null: samples are whole

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "strategies/schedules/lowering.h"
 #include "strategies/schedules/registry.h"
@@ -27,6 +28,18 @@ TEST(Recomputation, OverlapsTheWaitForAGradient) {
   EXPECT_EQ(grid(recomputed),
             "device 0 | 0L0 0F0 0L1 0F1 0CB1 0B1 0C0 0CB0 0B0 0O\n"
             "device 1 | 1L0 1CF0 1F0 1L1 1CF1 1F1 1B1 1C0 1B0 1O\n");
+}
+
+TEST(Recomputation, WaitsForTheCopyOfTheOutputThatItReplaces) {
+  using enum ActionKind;
+  const Schedule one_process = add_recomputation(make_schedule("1f1b", 2, 4));
+  EXPECT_EQ(predecessors(one_process, {recompute, 0, 1}),
+            (std::vector<Action>{{forward, 0, 1}, {copy_activation, 1, 1}}));
+  EXPECT_EQ(predecessors(one_process, {recompute, 1, 1}), (std::vector<Action>{{forward, 1, 1}}));
+  const Schedule two_ranks = add_recomputation(make_schedule("1f1b", 2, 4, /*ranks=*/2));
+  EXPECT_EQ(predecessors(two_ranks, {recompute, 0, 1}), (std::vector<Action>{{forward, 0, 1}}));
+  const Schedule groups = add_recomputation(one_device(1, 2));
+  EXPECT_EQ(predecessors(groups, {recompute, 0, 0}), (std::vector<Action>{{forward, 0, 0}}));
 }
 
 TEST(Recomputation, FindsShardedParametersGathered) {

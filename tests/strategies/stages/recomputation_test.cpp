@@ -1,12 +1,15 @@
 // Recomputed activations: the same bits of the update, the statistics of one forward pass, less
-// memory, and exchanges as counted.
+// memory, exchanges as counted, and no product that nobody reads.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "strategies/registry.h"
+#include "strategies/stages/stage.h"
 #include "tests/strategies/accounting.h"
 #include "tests/strategies/rank_training.h"
 
@@ -102,6 +105,62 @@ TEST(Recomputation, LeavesTheBitsOfTheUpdate) {
       }
     }
   }
+}
+
+double recomputed_flops(const Case& of) {
+  models::WorkloadOptions workload = strategies::small_workload(of.model, of.batch);
+  workload.width = 1;
+  strategies::StrategyOptions options = of.options;
+  options.recompute = "full";
+  double flops = 0;
+  runtime::on_ranks(of.spread.ranks(), [&](distributed::RankContext& ranks) {
+    strategies::RankTraining training(ranks, workload, of.spread);
+    training.strategy = strategies::find_strategy(of.strategy).make(training.rank_context(options));
+    const double counted = training.strategy->costs(of.batch).recomputed_flops;
+    if (training.rank == 0) flops = counted;
+  });
+  return flops;
+}
+
+/// 4 sequences of 8 pass 2 blocks of 64 features again.
+TEST(Recomputation, CountsNoProductThatNobodyReads) {
+  // Query, key and value, the projection, the MLP's first product and attention of a sequence.
+  constexpr double block = 2.0 * 8 * 64 * (192 + 64 + 256) + 4.0 * 8 * 8 * 64;
+  constexpr double head = 2.0 * 8 * 64 * 256;
+  EXPECT_DOUBLE_EQ(recomputed_flops({"single", {}, {}, "gpt-tiny"}), 4 * 2 * block);
+  EXPECT_DOUBLE_EQ(recomputed_flops({"tensor_parallel", {.tensor_ranks = 2}, {}, "gpt-tiny"}),
+                   4 * 2 * block);
+  // The device of the loss repeats its half of the head, too.
+  EXPECT_DOUBLE_EQ(recomputed_flops({"data_parallel", {.devices_per_rank = 2}, {}, "gpt-tiny"}),
+                   4 * 2 * block + 2 * head);
+}
+
+/// Returns whether the loss, or the output of a stage without one, is finite after a repeated pass
+/// of a block whose last product is not.
+bool is_finite_again(bool last) {
+  models::WorkloadOptions options = strategies::small_workload("gpt-tiny", 2);
+  options.width = 1;
+  const models::Workload workload(options);
+  models::Model model = workload.make_meta_model();
+  models::LayerList layers;
+  layers.push_back(std::move(model.layers.at(1)));
+  Stage stage(workload, std::move(layers), {.first = false, .last = last}, {}, 1);
+  stage.loss = [](const at::Tensor& output, const at::Tensor&, double) { return output.sum(); };
+  for (const models::NamedTensor& parameter : models::parameters(stage.layers())) {
+    const at::NoGradGuard no_gradient;
+    if (!parameter.name.ends_with("mlp.down.weight")) continue;
+    parameter.tensor.fill_(std::numeric_limits<double>::quiet_NaN());
+  }
+  stage.set_input(0, at::randn({2, 8, 64}, at::kDouble));
+  stage.set_targets(0, at::zeros({2}));
+  stage.forward(0, 1, /*keeps=*/false);
+  stage.recompute(0, 1);
+  return at::isfinite(last ? stage.take_loss(0) : stage.output(0)).all().item<bool>();
+}
+
+TEST(Recomputation, ComputesTheLastProductOnlyForTheLoss) {
+  EXPECT_TRUE(is_finite_again(/*last=*/false));
+  EXPECT_FALSE(is_finite_again(/*last=*/true));
 }
 
 /// The peak of activations of one step on one device, in bytes.

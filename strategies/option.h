@@ -37,6 +37,9 @@ enum class When {
   replicas,
   several_replicas,  // they exchange whole gradients in buckets
   sharded_layers,
+  positions_shared,
+  keys_exchanged,   // between ranks that share positions
+  layers_exchange,  // in flight while a layer computes
   sums_are_shared,  // on CPUs
   copies_kept,
   cut_by_size,

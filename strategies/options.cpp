@@ -170,9 +170,9 @@ Table of_sharded_layers() {
   return {
       {{.name = "async",
         .flag = "--no-async",
-        .used_when = When::sharded_layers,
-        .meaning = "in sharded layers, do not overlap the all-reduce of input gradients with the "
-                   "computation of weight gradients",
+        .used_when = When::layers_exchange,
+        .meaning = "do not overlap exchanges inside layers with computation: the all-reduce of a "
+                   "sharded layer's input gradient, keys and values on their way",
         .is_switch = true},
        &StrategyOptions::async_reduce},
       {{.name = "keep_gathered",
@@ -182,6 +182,17 @@ Table of_sharded_layers() {
             "less communication, more memory",
         .is_switch = true},
        &StrategyOptions::keep_gathered},
+      {{.name = "context_exchange",
+        .used_when = When::positions_shared,
+        .meaning =
+            "what ranks that share samples exchange for attention: heads (all-to-alls), ring "
+            "(keys and values go round), gather (all keys and values at once)"},
+       &StrategyOptions::context_exchange},
+      {{.name = "context_order",
+        .used_when = When::keys_exchanged,
+        .meaning = "positions of a rank: zigzag (two parts, equal work), contiguous (one part), "
+                   "striped (every n-th)"},
+       &StrategyOptions::context_order},
       {{.name = "reduce_scatter",
         .used_when = When::sums_are_shared,
         .meaning =

@@ -21,6 +21,9 @@ using runtime::Choice;
 /// The rules that cut a model into stages.
 using Partition = Choice<"auto", "tutorial", "flops", "balanced">;
 
+/// The order in which ranks share the positions of a sequence.
+using ContextOrder = Choice<"zigzag", "contiguous", "striped">;
+
 struct StrategyOptions {
   std::int64_t split_size = 12;         // the samples of a micro-batch
   std::int64_t accumulation_steps = 1;  // micro-batches of a replica whose gradients are added up
@@ -50,6 +53,8 @@ struct StrategyOptions {
   Choice<"float32", "same"> reduce_dtype = "float32";      // the format of sums of 16-bit gradients
   Choice<"none", "selective", "full"> recompute = "none";  // the activations that are made again
   std::int64_t replicas_of_shards = 1;  // groups of replicas that each shard the state
+  Choice<"heads", "ring", "gather"> context_exchange = "heads";  // for attention over all positions
+  ContextOrder context_order = "zigzag";  // of positions on their ranks, unless heads are exchanged
 
   bool operator==(const StrategyOptions&) const = default;
 };
@@ -63,6 +68,7 @@ inline constexpr std::array replica_options = {"bucket_mb", "overlap", "compress
 inline constexpr std::array accumulation_options = {"accumulation_steps"};
 inline constexpr std::array tensor_options = {"async"};
 inline constexpr std::array sequence_options = {"keep_gathered"};
+inline constexpr std::array context_options = {"context_exchange", "context_order"};
 inline constexpr std::array shard_options = {"shard_group_mb", "prefetch_groups",
                                              "replicas_of_shards"};
 inline constexpr std::array reshard_options = {"reshard_after_forward"};

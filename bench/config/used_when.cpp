@@ -71,6 +71,10 @@ bool RowFacts::shares_positions() const {
   return config.mesh == "auto" ? strategy->usually_spreads_over("context") : in_mesh("context");
 }
 
+bool RowFacts::exchanges_keys() const {
+  return shares_positions() && config.context_exchange != "heads";
+}
+
 bool RowFacts::shards_layers() const {
   return config.mesh == "auto" ? strategy->usually_spreads_over("tensor") : in_mesh("tensor");
 }
@@ -223,6 +227,27 @@ constexpr auto conditions = std::to_array<Condition>({
      {.holds = [](const RowFacts& row) { return row.shards_layers(); },
       .of_strategies = true,
       .besides = [](const strategies::StrategyEntry&) { return std::string("sharded layers"); }}},
+
+    {When::positions_shared,
+     {.holds = [](const RowFacts& row) { return row.shares_positions(); },
+      .of_strategies = true,
+      .besides = [](const strategies::StrategyEntry&) { return std::string("shared positions"); }}},
+
+    {When::keys_exchanged,
+     {.holds = [](const RowFacts& row) { return row.exchanges_keys(); },
+      .of_strategies = true,
+      .besides =
+          [](const strategies::StrategyEntry&) {
+            return std::string("--context-exchange ring or gather");
+          }}},
+
+    {When::layers_exchange,
+     {.holds = [](const RowFacts& row) { return row.shards_layers() || row.exchanges_keys(); },
+      .of_strategies = true,
+      .besides =
+          [](const strategies::StrategyEntry&) {
+            return std::string("sharded layers, or --context-exchange ring or gather");
+          }}},
 
     {When::sums_are_shared,
      {.holds =

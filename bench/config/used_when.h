@@ -26,6 +26,7 @@ class RowFacts {
   /// Returns whether ranks have the same layers: replicas, or ranks that share samples.
   bool has_replicas() const;
   bool shares_positions() const;
+  bool exchanges_keys() const;
   bool shards_layers() const;
   /// Returns true for sharded layers without replicas, too: the check names a mesh with some.
   bool may_shard_state() const;

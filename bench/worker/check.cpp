@@ -12,6 +12,7 @@
 #include "bench/worker/session.h"
 #include "models/model.h"
 #include "models/registry/registry.h"
+#include "strategies/context_parallel/attention_form.h"
 #include "strategies/data_parallel/device_balance.h"
 #include "strategies/data_parallel/layer_buckets.h"
 #include "strategies/distributed/network_interface.h"
@@ -183,18 +184,18 @@ void check_positions(const Config& config, const Placement& placement) {
                     "have: {}",
                     ranks, config.model, fmt::join(models_that(shares), ", ")));
   }
-  const bool by_sequence = strategies::find_strategy(config.strategy).shares_sequence;
-  const std::int64_t parts = ranks * (by_sequence ? placement.tensor_ranks() : 1);
-  require_equal_parts(config, parts);
+  const context_parallel::AttentionForm& form = context_parallel::form_of(config);
+  require_equal_parts(config, parts_of_a_sequence(config));
+  if (!form.shares_heads) return;
   const models::Model model = models::Workload(workload_options(config)).make_meta_model();
   for (const auto& layer : model.layers) {
     const std::int64_t heads = layer->attention_size().heads;
     const int tensor_ranks = placement.tensor_ranks();
     if (heads % (ranks * tensor_ranks) == 0) continue;
     throw std::invalid_argument(fmt::format(
-        "--mesh {}: the {} heads of {} cannot be split evenly over {} ranks; give a number of "
-        "ranks that divides them",
-        placement.mesh.shortest(), heads, config.model, ranks * tensor_ranks));
+        "--context-exchange {}: the {} heads of {} cannot be split evenly over {} ranks; use ring "
+        "or gather, or a number of ranks that divides them",
+        form.name, heads, config.model, ranks * tensor_ranks));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <stdexcept>
 
 #include "bench/config/core_demand.h"
@@ -12,6 +13,7 @@
 #include "bench/machine/machine.h"
 #include "models/loss_scale.h"
 #include "strategies/backends/memory_costs.h"
+#include "strategies/context_parallel/attention_form.h"
 #include "strategies/distributed/same_calls.h"
 #include "strategies/runtime/parse.h"
 
@@ -249,14 +251,24 @@ std::int64_t fewest_positions(const models::Workload& workload) {
   return fewest;
 }
 
+std::int64_t parts_of_a_sequence(const Config& config) {
+  const Placement placement = placement_of(config);
+  const std::int64_t tensor_ranks = placement.tensor_ranks();
+  const int context_ranks = placement.context_ranks();
+  if (context_ranks == 1) return tensor_ranks;
+  const bool by_sequence = strategies::find_strategy(config.strategy).shares_sequence;
+  const context_parallel::ContextOrder order = context_parallel::order_of(config);
+  return std::lcm(context_parallel::parts_of(order, context_ranks),
+                  context_ranks * (by_sequence ? tensor_ranks : 1));
+}
+
 ScopeTraits scope_traits(const Config& config) {
   const models::ModelEntry& entry = models::find_model(config.model);
   const bool can_shrink = !entry.fixed_size;
-  const Placement placement = placement_of(config);
   return {.has_images = can_shrink && entry.has_images(),
           .has_batch_norm = entry.has_batch_norm,
           .has_tokens = can_shrink && entry.has_tokens(),
-          .sequence_degree = placement.tensor_ranks() * placement.context_ranks(),
+          .sequence_degree = parts_of_a_sequence(config),
           .positions =
               entry.fixed_size ? fewest_positions(models::Workload(workload_options(config))) : 0};
 }

@@ -74,6 +74,9 @@ std::string wrong_memory(const Session& session);
 /// Returns every rank's `own`, by rank; collective.
 std::vector<nlohmann::json> all_gather_json(const TaskContext& context, const nlohmann::json& own);
 
+/// Returns the number of equal parts into which the row's ranks cut a sequence.
+std::int64_t parts_of_a_sequence(const Config& config);
+
 /// Returns the traits of the row's model that limit how far a verification can shrink it.
 ScopeTraits scope_traits(const Config& config);
 

@@ -35,7 +35,7 @@ at::Tensor keys_of(const at::Tensor& x, const SamplePlace& place, std::string_vi
         mixed(batch, static_cast<std::uint64_t>(place.sample_of(place.first_row + n)));
     for (std::int64_t t = 0; t < x.size(1); ++t) {
       *key++ = static_cast<std::int64_t>(
-          mixed(sample, static_cast<std::uint64_t>(place.first_position + t)));
+          mixed(sample, static_cast<std::uint64_t>(place.position_of(t))));
     }
   }
   return keys.to(x.device());

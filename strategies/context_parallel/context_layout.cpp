@@ -4,23 +4,32 @@
 
 #include <utility>
 
-#include "strategies/context_parallel/heads_attention.h"
-
 namespace stratagem::context_parallel {
 namespace {
 
 /// The dimension of positions in tokens [n, positions] and activations [n, positions, features].
 constexpr std::int64_t position_dimension = 1;
 
+at::Tensor indices_of(const std::vector<Run>& runs) {
+  std::vector<at::Tensor> parts;
+  for (const auto& [start, count, stride] : runs) {
+    parts.push_back(at::arange(start, start + count * stride, stride, at::kLong));
+  }
+  return at::cat(parts);
+}
+
 }  // namespace
 
 ContextLayout::ContextLayout(const models::Workload& workload,
                              const std::vector<std::size_t>& boundaries,
                              distributed::ProcessGroup& group, runtime::Device& device,
-                             int tensor_ranks)
-    : group_(group, device, {}), tensor_ranks_(tensor_ranks) {
-  const std::int64_t own = workload.sequence_length() / group_.size();
-  positions_ = at::arange(group_.rank() * own, (group_.rank() + 1) * own, at::kLong);
+                             const strategies::StrategyOptions& options, int tensor_ranks)
+    : group_(group, device, {.overlap = options.async_reduce}),
+      form_(form_of(options)),
+      order_(order_of(options)),
+      positions_(
+          indices_of(positions_of(order_, group.size(), group.rank(), workload.sequence_length()))),
+      tensor_ranks_(tensor_ranks) {
   const models::Model model = workload.make_meta_model();
   std::vector<models::AttentionSize> of_stage;
   for (std::size_t layer = 0, stage = 0; layer < model.layers.size(); ++layer) {
@@ -35,18 +44,24 @@ ContextLayout::ContextLayout(const models::Workload& workload,
 }
 
 void ContextLayout::place(const models::LayerList& layers) {
-  const models::SequencePart part{.positions = positions_,
-                                  .attention = [this](const at::Tensor& qkv, std::int64_t heads) {
-                                    return heads_attention(qkv, heads, group_);
-                                  }};
-  for (const auto& layer : layers) layer->take_part(part);
+  const auto attention = [this](const at::Tensor& qkv, std::int64_t heads) {
+    return form_.attention(qkv, heads, {group_, order_});
+  };
+  for (const auto& layer : layers) {
+    layer->take_part({.positions = positions_, .attention = attention});
+  }
 }
 
 models::Batch ContextLayout::own_part(models::Batch whole) const {
   for (at::Tensor* tensor : {&whole.inputs, &whole.targets}) {
-    *tensor = tensor->narrow(position_dimension, first_position(), own_positions());
+    *tensor = tensor->index_select(position_dimension, positions_);
   }
   return whole;
+}
+
+std::vector<std::int64_t> ContextLayout::positions(std::int64_t first, std::int64_t count) const {
+  const std::int64_t* const own = positions_.const_data_ptr<std::int64_t>() + first;
+  return {own, own + count};
 }
 
 models::Shape ContextLayout::boundary(models::Shape whole) const {
@@ -57,20 +72,14 @@ models::Shape ContextLayout::boundary(models::Shape whole) const {
 strategies::CommunicationCounts ContextLayout::communication(int stage,
                                                              const AttentionWork& work) const {
   strategies::CommunicationCounts calls;
-  const auto add = [&calls](std::int64_t bytes) {
-    calls["all_to_all"] += {.calls = 1, .payload_bytes = bytes};
-  };
   for (const auto& [heads, features] : attentions_.at(static_cast<std::size_t>(stage))) {
-    const std::int64_t outputs =
-        work.samples * own_positions() * (features / tensor_ranks_) * work.element_bytes;
-    const int forward_passes = work.remade ? 2 : 1;
-    for (int pass = 0; pass < forward_passes; ++pass) {
-      add(3 * outputs);
-      add(outputs);
-    }
-    if (!work.has_backward) continue;
-    add(outputs);
-    add(3 * outputs);
+    const std::int64_t outputs = work.samples * own_positions() * (features / tensor_ranks_);
+    AttentionPass pass{.output_bytes = outputs * work.element_bytes,
+                       .gradient_bytes = outputs * work.sum_bytes,
+                       .ranks = group_.size()};
+    for (int forward = 0; forward < (work.remade ? 2 : 1); ++forward) add(calls, form_.calls(pass));
+    pass.is_backward = true;
+    if (work.has_backward) add(calls, form_.calls(pass));
   }
   return calls;
 }

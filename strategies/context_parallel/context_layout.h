@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/workload.h"
+#include "strategies/context_parallel/attention_form.h"
 #include "strategies/layer_exchange/exchange_group.h"
 
 namespace stratagem::context_parallel {
@@ -15,8 +16,9 @@ namespace stratagem::context_parallel {
 struct AttentionWork {
   std::int64_t samples = 0;
   std::int64_t element_bytes = 0;
-  bool has_backward = true;  // false: only the forward pass is repeated
-  bool remade = false;       // the backward pass makes attention's outputs again
+  std::int64_t sum_bytes = 0;  // of an element of summed gradients
+  bool has_backward = true;    // false: only the forward pass is repeated
+  bool remade = false;         // the backward pass makes attention's outputs again
 };
 
 class ContextLayout {
@@ -24,7 +26,8 @@ class ContextLayout {
   /// Takes the workload's model, cut before each of `boundaries`, ascending, into stages.
   /// `tensor_ranks` share each layer's heads. `workload`, `group` and `device` must outlive it.
   ContextLayout(const models::Workload& workload, const std::vector<std::size_t>& boundaries,
-                distributed::ProcessGroup& group, runtime::Device& device, int tensor_ranks);
+                distributed::ProcessGroup& group, runtime::Device& device,
+                const strategies::StrategyOptions& options, int tensor_ranks);
 
   /// Restricts the layers to this rank's positions.
   void place(const models::LayerList& layers);
@@ -32,7 +35,10 @@ class ContextLayout {
   /// Returns a batch's tokens at this rank's positions.
   models::Batch own_part(models::Batch whole) const;
   std::int64_t own_positions() const { return positions_.size(0); }
-  std::int64_t first_position() const { return group_.rank() * own_positions(); }
+  /// Returns own positions [first, first + count).
+  std::vector<std::int64_t> positions(std::int64_t first, std::int64_t count) const;
+  /// Returns whether this rank has a sequence's first position.
+  bool is_first() const { return group_.rank() == 0; }
   /// Returns the shape between two stages on this rank, from that on a single device.
   models::Shape boundary(models::Shape whole) const;
   /// Returns this rank's part of a loss that is a mean over positions.
@@ -47,6 +53,8 @@ class ContextLayout {
 
  private:
   layer_exchange::ExchangeGroup group_;
+  const AttentionForm& form_;
+  ContextOrder order_;
   at::Tensor positions_;  // [own] (int64)
   int tensor_ranks_;
   std::vector<std::vector<models::AttentionSize>> attentions_;  // [stage]

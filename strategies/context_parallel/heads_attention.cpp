@@ -1,10 +1,11 @@
-#include "strategies/context_parallel/heads_attention.h"
-
+// Attention whose heads are shared by the ranks that share a sequence: an all-to-all turns parts of
+// the positions into parts of the heads, and another one turns the result back (Jacobs et al. 2023,
+// "DeepSpeed Ulysses", section 3).
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/cpu_kernels/attention.h"
-#include "strategies/backends/memory_accounting.h"
+#include "strategies/context_parallel/attention_form.h"
 #include "strategies/layer_exchange/group_capsule.h"
 
 namespace stratagem::context_parallel {
@@ -52,13 +53,24 @@ class Exchanged : public torch::autograd::Function<Exchanged<forward_pass, backw
   }
 };
 
-}  // namespace
-
-at::Tensor heads_attention(const at::Tensor& qkv, std::int64_t heads, ExchangeGroup& group) {
+at::Tensor heads_attention(const at::Tensor& qkv, std::int64_t heads,
+                           const SharedPositions& shared) {
+  ExchangeGroup& group = shared.group;
   const at::Tensor own_heads =
       Exchanged<with_own_heads, with_own_positions>::apply(qkv, /*parts=*/3, &group);
   const at::Tensor mixed = models::causal_attention(own_heads, heads / group.size());
   return Exchanged<with_own_positions, with_own_heads>::apply(mixed, /*parts=*/1, &group);
 }
 
+strategies::CommunicationCounts calls_of_heads(const AttentionPass& pass) {
+  return {{"all_to_all", {.calls = 2, .payload_bytes = 4 * pass.output_bytes}}};
+}
+
+STRATAGEM_REGISTER(AttentionForm{.name = "heads",
+                                 .attention = heads_attention,
+                                 .calls = calls_of_heads,
+                                 .order = "contiguous",
+                                 .shares_heads = true});
+
+}  // namespace
 }  // namespace stratagem::context_parallel

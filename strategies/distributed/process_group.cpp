@@ -237,6 +237,22 @@ TransferPointer ProcessGroup::all_to_all(at::Tensor output, at::Tensor input) {
   });
 }
 
+// One call for both directions: NCCL runs an ungrouped send to its end before a receive.
+TransferPointer ProcessGroup::rotate(at::Tensor output, at::Tensor input) {
+  const std::int64_t bytes = bytes_of(input);
+  return start("rotate", output, {1, bytes, bytes}, [&] {
+    const auto ranks = static_cast<std::size_t>(size());
+    std::vector<std::int64_t> sent(ranks, 0);
+    std::vector<std::int64_t> received(ranks, 0);
+    const auto own = static_cast<std::size_t>(rank());
+    sent[(own + 1) % ranks] = input.numel();
+    received[(own + ranks - 1) % ranks] = output.numel();
+    at::Tensor to = output.view(-1);
+    at::Tensor from = input.view(-1);
+    return group_->alltoall_base(to, from, received, sent);
+  });
+}
+
 TransferPointer ProcessGroup::send(at::Tensor tensor, int to) {
   const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
   const std::int64_t bytes = bytes_of(tensor);

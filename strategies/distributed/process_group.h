@@ -4,7 +4,8 @@
 // `wire_bytes` is what it sends under the backend's algorithm: a ring for all-reduce,
 // reduce-scatter and all-gather, a binomial tree for Gloo's broadcast, a ring and a gather for its
 // reduce, one message a pair of ranks for gather, scatter, all-to-all and, over Gloo, for
-// reduce-scatters and small all-reduces, which every rank then adds up in the order of the ranks.
+// reduce-scatters and small all-reduces, which every rank then adds up in the order of the ranks,
+// one message a rank for rotate.
 // All ranks of a group must make its calls in the same order; a call that does not end within the
 // group's time limit is an error, never a hang. Over NCCL a GPU waits and not the caller: there the
 // limit is that of the wait for the device, after which the waiter aborts the groups.
@@ -121,6 +122,9 @@ class ProcessGroup {
   TransferPointer scatter(at::Tensor output, at::Tensor input, int root);
   /// Sends the parts of `input` to the ranks in order and fills `output` with theirs.
   TransferPointer all_to_all(at::Tensor output, at::Tensor input);
+  /// Sends `input` to the next rank, the first after the last, and fills `output`, of the same
+  /// size, with the previous rank's.
+  TransferPointer rotate(at::Tensor output, at::Tensor input);
   /// Two ranks' sends and receives meet in the order of the calls. Over Gloo a GPU's tensors go
   /// through the host: a send waits for the current stream.
   TransferPointer send(at::Tensor tensor, int to);

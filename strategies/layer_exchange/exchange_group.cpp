@@ -62,6 +62,12 @@ PendingCollective ExchangeGroup::all_to_all(const at::Tensor& parts) {
   return {*this, group_.all_to_all(received, parts), received};
 }
 
+PendingCollective ExchangeGroup::rotate(const at::Tensor& tensor) {
+  const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
+  const at::Tensor received = at::empty_like(tensor);
+  return {*this, group_.rotate(received, tensor), received};
+}
+
 at::Tensor ExchangeGroup::own_part(const at::Tensor& tensor, std::int64_t dimension) const {
   const std::int64_t part = part_of(tensor, dimension, size());
   return tensor.narrow(dimension, rank() * part, part);

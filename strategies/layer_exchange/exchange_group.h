@@ -82,6 +82,9 @@ class ExchangeGroup {
   /// in their order.
   PendingCollective all_to_all(const at::Tensor& parts);
 
+  /// Sends a tensor to the next rank and returns the previous rank's, of the same size.
+  PendingCollective rotate(const at::Tensor& tensor);
+
   /// Returns a view of this rank's part of a tensor that all ranks have.
   at::Tensor own_part(const at::Tensor& tensor, std::int64_t dimension) const;
 

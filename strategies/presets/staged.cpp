@@ -45,7 +45,8 @@ std::vector<std::string> options_of(const StagedPreset& preset) {
       strategies::precision_options);
   if (preset.usual_dimensions.empty()) return names;
   add(strategies::rank_options, strategies::stage_options, strategies::tensor_options,
-      strategies::shard_options, strategies::reduction_options, strategies::reduce_scatter_options);
+      strategies::context_options, strategies::shard_options, strategies::reduction_options,
+      strategies::reduce_scatter_options);
   if (is_pipelined(preset)) names.push_back("split_size");
   if (preset.schedule.empty()) add(strategies::schedule_options);
   if (!shards_anyway) add(strategies::replica_options, strategies::shard_choice);

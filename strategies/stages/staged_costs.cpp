@@ -1,4 +1,5 @@
 // The costs of a step of a StagedStrategy by formula.
+#include <ATen/OpMathType.h>
 #include <c10/core/ScalarType.h>
 #include <c10/util/accumulate.h>
 #include <fmt/format.h>
@@ -226,6 +227,8 @@ void StagedStrategy::add_attention(strategies::Costs& costs, const RankPlan& pla
     return context_parallel::AttentionWork{
         .samples = plan.slices.at(static_cast<std::size_t>(micro_batch)).count,
         .element_bytes = static_cast<std::int64_t>(c10::elementSize(workload_.options().dtype)),
+        .sum_bytes = static_cast<std::int64_t>(
+            c10::elementSize(at::toOpMathType(workload_.options().dtype))),
         .remade = remade_inputs_ != models::RemadeInputs::never};
   };
   for (const int index : stages_->list()) {

@@ -58,7 +58,7 @@ strategies::StateDictionary StagedStrategy::state() {
 strategies::StatePieces StagedStrategy::own_state(bool with_gradients) {
   synchronize();
   strategies::StatePieces own;
-  const bool is_first = groups_.replica == 0 && (!context_ || context_->first_position() == 0);
+  const bool is_first = groups_.replica == 0 && (!context_ || context_->is_first());
   stages_->add_pieces(is_first, with_gradients, own);
   if (layout_) own = layout_->pieces_of_whole(std::move(own));
   if (groups_.all != nullptr && groups_.all->rank() != 0) return own;

@@ -96,7 +96,7 @@ void StagedStrategy::make_layout(const strategies::StrategyContext& context,
                                  const std::vector<std::size_t>& boundaries) {
   if (groups_.context != nullptr) {
     context_ = std::make_unique<context_parallel::ContextLayout>(
-        workload_, boundaries, *groups_.context, *devices_.front(),
+        workload_, boundaries, *groups_.context, *devices_.front(), context.options,
         groups_.tensor == nullptr ? 1 : groups_.tensor->size());
   }
   if (groups_.tensor == nullptr) return;

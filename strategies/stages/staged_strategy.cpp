@@ -293,8 +293,11 @@ void StagedStrategy::recompute(const Action& action, const StepInProgress& step)
 models::SamplePlace StagedStrategy::place_of(int micro_batch, const StepInProgress& step) const {
   const schedules::Slice& slice = step.plan.slices.at(static_cast<std::size_t>(micro_batch));
   models::SamplePlace place = workload_.place_of(step.batch, slice.start);
-  if (context_) place.first_position = context_->first_position();
-  if (layout_) place.first_position += layout_->first_position(own_positions());
+  if (layout_) place.first_position = layout_->first_position(own_positions());
+  if (context_) {
+    const std::int64_t shares = layout_ ? layout_->shares_of_positions() : 1;
+    place.positions = context_->positions(place.first_position, own_positions() / shares);
+  }
   return place;
 }
 

@@ -82,8 +82,7 @@ models::Shape TensorLayout::boundary(models::Shape whole) const {
 }
 
 std::int64_t TensorLayout::first_position(std::int64_t positions) const {
-  if (layout_ != Layout::sequence) return 0;
-  return group_.rank() * (positions / group_.size());
+  return layout_ == Layout::sequence ? group_.rank() * (positions / group_.size()) : 0;
 }
 
 const ShardSpec* TensorLayout::shard_spec_of(const std::string& entry) const {

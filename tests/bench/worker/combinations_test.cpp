@@ -47,15 +47,22 @@ struct Combination {
 /// By day a sample of them.
 bool tries_all() { return std::getenv("STRATAGEM_EVERY_COMBINATION") != nullptr; }
 
+bool has(const Combination& of, const char* dimension) {
+  return of.mesh.find(dimension) != std::string::npos;
+}
+
+bool has_tokens(const Combination& of) {
+  return strategies::find_strategy(of.strategy).shares_sequence || has(of, "context");
+}
+
 /// Its options on the command line.
 std::map<std::string, std::string> options_of(const Combination& of) {
   const auto& entry = strategies::find_strategy(of.strategy);
-  std::map<std::string, std::string> options = {
-      {"strategy", of.strategy},
-      {"model", entry.shares_sequence ? "gpt-tiny" : "toy"},
-      {"global_batch_size", "10"},
-      {"oversubscribe", "on"}};
-  if (entry.shares_sequence) options["sequence_length"] = "8";
+  std::map<std::string, std::string> options = {{"strategy", of.strategy},
+                                                {"model", has_tokens(of) ? "gpt-tiny" : "toy"},
+                                                {"global_batch_size", "10"},
+                                                {"oversubscribe", "on"}};
+  if (has_tokens(of)) options["sequence_length"] = "8";
   if (!of.mesh.empty()) options["mesh"] = of.mesh;
   if (of.shard != "none") options["shard"] = of.shard;
   if (of.mixed_precision != "none") options["mixed_precision"] = of.mixed_precision;
@@ -64,7 +71,7 @@ std::map<std::string, std::string> options_of(const Combination& of) {
   const bool has_attention = options["model"] == "gpt-tiny";
   if (of.recomputes) options["recompute"] = has_attention && of.clips ? "selective" : "full";
   const bool has_buckets =
-      entry.reads("bucket_mb") && of.shard == "none" && of.mesh.find("data") != std::string::npos;
+      entry.reads("bucket_mb") && of.shard == "none" && (has(of, "data") || has(of, "context"));
   if (of.recomputes && has_buckets) options["bucket_mb"] = "0.0001";  // a layer
   return options;
 }
@@ -105,7 +112,7 @@ Combination with_an_effect(Combination of) {
 /// strategies have one device, or one process.
 bool is_to_be_refused(const Combination& of) {
   const auto& entry = strategies::find_strategy(of.strategy);
-  const bool has_replicas = of.mesh.find("data") != std::string::npos;
+  const bool has_replicas = has(of, "data") || has(of, "context");
   if (of.shard != "none" && (!has_replicas || entry.shards.has_value())) return true;
   return entry.one_process && (of.mixed_precision != "none" || of.accumulates);
 }
@@ -115,7 +122,7 @@ std::vector<std::string> meshes_of(const strategies::StrategyEntry& entry) {
   if (!entry.multi_device || entry.one_process) return {""};
   const auto mesh_with = [&entry](const std::string& another) {
     std::string mesh;
-    for (const std::string name : {"data", "pipeline", "tensor"}) {
+    for (const std::string name : {"data", "pipeline", "context", "tensor"}) {
       if (name != another && !entry.usually_spreads_over(name)) continue;
       mesh += (mesh.empty() ? "" : "/") + name + "=2";
     }

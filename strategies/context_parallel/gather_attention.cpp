@@ -1,0 +1,150 @@
+// Attention with the keys and values of all ranks, gathered at once while the own block is computed
+// (Llama 3 Team 2024, "The Llama 3 Herd of Models", section 3.3.2). The backward pass gathers them
+// again and reduce-scatters their gradients.
+#include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "strategies/context_parallel/attention_form.h"
+#include "strategies/context_parallel/whole_attention.h"
+
+namespace stratagem::context_parallel {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// A block with the own keys of several ranks, one after another.
+struct GatheredBlock {
+  Block block;
+  std::vector<std::pair<int, Run>> sources;
+};
+
+/// Returns the blocks with other ranks' keys. The blocks without a mask that have the same queries
+/// are one.
+std::vector<GatheredBlock> other_blocks(const SharedPositions& shared, std::int64_t own) {
+  const int rank = shared.group.rank();
+  std::vector<GatheredBlock> all;
+  std::map<std::int64_t, std::size_t> unmasked;  // by the first query
+  for (int source = 0; source < shared.group.size(); ++source) {
+    if (source == rank) continue;
+    for (const Block& block : blocks_of(shared.order, rank, source, own)) {
+      const auto [found, is_new] = unmasked.emplace(block.queries.start, all.size());
+      if (is_new || block.causal) {
+        all.push_back({block, {{source, block.keys}}});
+        all.back().block.keys.start = 0;
+        continue;
+      }
+      all[found->second].block.keys.count += block.keys.count;
+      all[found->second].sources.emplace_back(source, block.keys);
+    }
+  }
+  return all;
+}
+
+constexpr std::int64_t key_dimension = 2;  // of [2, n, positions, heads, features of a head]
+
+/// Returns views of the parts of a gathered tensor, [ranks, 2, n, own, ...].
+std::vector<at::Tensor> parts_of(const at::Tensor& gathered, const GatheredBlock& block) {
+  std::vector<at::Tensor> parts;
+  for (const auto& [source, keys] : block.sources) {
+    parts.push_back(gathered[source].narrow(key_dimension, keys.start, keys.count));
+  }
+  return parts;
+}
+
+class Gather {
+ public:
+  Gather(layer_exchange::ExchangeGroup& group, const at::Tensor& tensor)
+      : pending_(group.all_gather(tensor.unsqueeze(0), 0)) {
+    if (!group.options().overlap) gathered_ = pending_.wait();
+  }
+  at::Tensor wait() { return gathered_.defined() ? gathered_ : pending_.wait(); }
+
+ private:
+  layer_exchange::PendingCollective pending_;
+  at::Tensor gathered_;
+};
+
+Block own_block(const SharedPositions& shared, std::int64_t own) {
+  const int rank = shared.group.rank();
+  return blocks_of(shared.order, rank, rank, own).front();
+}
+
+BlockOutput attention_of_gathered(const at::Tensor& qkv, std::int64_t heads,
+                                  const SharedPositions& shared) {
+  const std::int64_t own = qkv.size(1);
+  const at::Tensor keys = keys_and_values_of(qkv, heads);
+  Gather gather(shared.group, keys);
+  AttentionSum sum(queries_of(qkv, heads));
+  sum.add(own_block(shared, own), keys);
+  const at::Tensor gathered = gather.wait();
+  for (const GatheredBlock& each : other_blocks(shared, own)) {
+    sum.add(each.block, at::cat(parts_of(gathered, each), key_dimension));
+  }
+  return sum.whole();
+}
+
+at::Tensor gradient_of_gathered(const SavedAttention& saved, const at::Tensor& output_gradient,
+                                const SharedPositions& shared) {
+  const std::int64_t own = saved.qkv.size(1);
+  const at::Tensor keys = keys_and_values_of(saved.qkv, saved.heads);
+  Gather gather(shared.group, keys);
+  std::vector<std::int64_t> sizes = keys.sizes().vec();
+  sizes.insert(sizes.begin(), shared.group.size());
+  const at::Tensor sums =
+      at::zeros(sizes, keys.options().dtype(at::toOpMathType(keys.scalar_type())));
+  AttentionGradients gradients(queries_of(saved.qkv, saved.heads), saved.whole, output_gradient);
+  gradients.add(own_block(shared, own), keys, sums[shared.group.rank()]);
+  const at::Tensor gathered = gather.wait();
+  for (const GatheredBlock& each : other_blocks(shared, own)) {
+    const at::Tensor joined = at::cat(parts_of(gathered, each), key_dimension);
+    const at::Tensor of_joined = at::zeros_like(joined, sums.scalar_type());
+    gradients.add(each.block, joined, of_joined);
+    std::int64_t start = 0;
+    for (const at::Tensor& part : parts_of(sums, each)) {
+      const std::int64_t count = part.size(key_dimension);
+      part.add_(of_joined.narrow(key_dimension, start, count));
+      start += count;
+    }
+  }
+  const at::Tensor home = shared.group.reduce_scatter(sums, 0).wait().squeeze(0);
+  return gradients.of_qkv(home).to(saved.qkv.scalar_type());
+}
+
+class GatherAttention : public torch::autograd::Function<GatherAttention> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, std::int64_t heads,
+                            const SharedPositions& shared) {
+    const BlockOutput whole = attention_of_gathered(qkv, heads, shared);
+    const at::Tensor output = whole.output.to(qkv.scalar_type());
+    save(*context, {.qkv = qkv, .heads = heads, .whole = {output, whole.log_sum}}, shared);
+    return joined_heads(output);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    return {gradient_of_gathered(saved_in(*context), gradients[0], shared_in(*context)), {}, {}};
+  }
+};
+
+at::Tensor gather_attention(const at::Tensor& qkv, std::int64_t heads,
+                            const SharedPositions& shared) {
+  return GatherAttention::apply(qkv, heads, shared);
+}
+
+strategies::CommunicationCounts calls_of_gather(const AttentionPass& pass) {
+  const strategies::CollectiveCount gather{.calls = 1, .payload_bytes = 2 * pass.output_bytes};
+  if (!pass.is_backward) return {{"all_gather", gather}};
+  return {{"all_gather", gather},
+          {"reduce_scatter", {.calls = 1, .payload_bytes = 2 * pass.ranks * pass.gradient_bytes}}};
+}
+
+STRATAGEM_REGISTER(AttentionForm{
+    .name = "gather", .attention = gather_attention, .calls = calls_of_gather});
+
+}  // namespace
+}  // namespace stratagem::context_parallel

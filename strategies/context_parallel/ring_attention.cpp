@@ -1,0 +1,113 @@
+// Attention with keys and values that go round the ranks (Liu et al. 2023, "Ring Attention with
+// Blockwise Transformers for Near-Infinite Context", section 3). The gradients of keys and values
+// make one hop fewer than a round, because each rank adds those of its own last.
+#include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <optional>
+
+#include "strategies/context_parallel/attention_form.h"
+#include "strategies/context_parallel/whole_attention.h"
+
+namespace stratagem::context_parallel {
+namespace {
+
+using layer_exchange::ExchangeGroup;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// A rotation while the caller computes, or, without overlap, before.
+class Rotation {
+ public:
+  Rotation(ExchangeGroup& group, const at::Tensor& tensor) : pending_(group.rotate(tensor)) {
+    if (!group.options().overlap) received_ = pending_.wait();
+  }
+  at::Tensor wait() { return received_.defined() ? received_ : pending_.wait(); }
+
+ private:
+  layer_exchange::PendingCollective pending_;
+  at::Tensor received_;
+};
+
+/// The blocks that this rank computes with the keys that arrive after `hops`.
+std::vector<Block> blocks_after(int hops, const SharedPositions& shared, std::int64_t own) {
+  const int ranks = shared.group.size();
+  const int rank = shared.group.rank();
+  return blocks_of(shared.order, rank, (rank - hops + ranks) % ranks, own);
+}
+
+BlockOutput attention_round_the_ring(const at::Tensor& qkv, std::int64_t heads,
+                                     const SharedPositions& shared) {
+  AttentionSum sum(queries_of(qkv, heads));
+  at::Tensor keys = keys_and_values_of(qkv, heads);
+  for (int hops = 0; hops < shared.group.size(); ++hops) {
+    std::optional<Rotation> next;
+    if (hops + 1 < shared.group.size()) next.emplace(shared.group, keys);
+    for (const Block& block : blocks_after(hops, shared, qkv.size(1))) sum.add(block, keys);
+    if (next) keys = next->wait();
+  }
+  return sum.whole();
+}
+
+/// The sum for a rank's keys starts at the next rank, and the last hop brings it home.
+at::Tensor gradient_round_the_ring(const at::Tensor& qkv, std::int64_t heads,
+                                   const BlockOutput& whole, const at::Tensor& output_gradient,
+                                   const SharedPositions& shared) {
+  AttentionGradients gradients(queries_of(qkv, heads), whole, output_gradient);
+  at::Tensor keys = keys_and_values_of(qkv, heads);
+  const at::Tensor home = at::zeros_like(keys, at::toOpMathType(keys.scalar_type()));
+  std::optional<Rotation> sums;
+  for (int hops = 0; hops < shared.group.size(); ++hops) {
+    std::optional<Rotation> next;
+    if (hops + 1 < shared.group.size()) next.emplace(shared.group, keys);
+    const at::Tensor part = hops == 0 ? home : at::zeros_like(home);
+    for (const Block& block : blocks_after(hops, shared, qkv.size(1))) {
+      gradients.add(block, keys, part);
+    }
+    if (sums) part.add_(sums->wait());
+    if (hops > 0) sums.emplace(shared.group, part);
+    if (next) keys = next->wait();
+  }
+  if (sums) home.add_(sums->wait());
+  return gradients.of_qkv(home).to(qkv.scalar_type());
+}
+
+class RingAttention : public torch::autograd::Function<RingAttention> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, std::int64_t heads,
+                            const SharedPositions& shared) {
+    const BlockOutput whole = attention_round_the_ring(qkv, heads, shared);
+    const at::Tensor output = whole.output.to(qkv.scalar_type());
+    save(*context, {.qkv = qkv, .heads = heads, .whole = {output, whole.log_sum}}, shared);
+    return joined_heads(output);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const SavedAttention saved = saved_in(*context);
+    return {gradient_round_the_ring(saved.qkv, saved.heads, saved.whole, gradients[0],
+                                    shared_in(*context)),
+            {},
+            {}};
+  }
+};
+
+at::Tensor ring_attention(const at::Tensor& qkv, std::int64_t heads,
+                          const SharedPositions& shared) {
+  return RingAttention::apply(qkv, heads, shared);
+}
+
+strategies::CommunicationCounts calls_of_ring(const AttentionPass& pass) {
+  const std::int64_t hops = pass.ranks - 1;
+  strategies::CollectiveCount count{.calls = hops, .payload_bytes = 2 * hops * pass.output_bytes};
+  if (pass.is_backward) {
+    count += {.calls = hops, .payload_bytes = 2 * hops * pass.gradient_bytes};
+  }
+  return {{"rotate", count}};
+}
+
+STRATAGEM_REGISTER(AttentionForm{
+    .name = "ring", .attention = ring_attention, .calls = calls_of_ring});
+
+}  // namespace
+}  // namespace stratagem::context_parallel

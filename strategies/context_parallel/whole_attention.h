@@ -1,0 +1,73 @@
+// The common part of forms that bring other ranks' keys and values to a rank's queries: attention
+// as a sum of blocks, with its gradients.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cstdint>
+
+#include "strategies/context_parallel/attention_form.h"
+#include "strategies/context_parallel/block_attention.h"
+#include "strategies/context_parallel/context_positions.h"
+
+namespace stratagem::context_parallel {
+
+/// Returns the queries of [n, own, 3 features] as a view [n, heads, own, features of a head].
+at::Tensor queries_of(const at::Tensor& qkv, std::int64_t heads);
+
+/// Returns its keys and values, [2, n, own, heads, features of a head], contiguous, to be sent.
+at::Tensor keys_and_values_of(const at::Tensor& qkv, std::int64_t heads);
+
+/// Attention of the own queries, block by block.
+class AttentionSum {
+ public:
+  explicit AttentionSum(at::Tensor queries) : queries_(std::move(queries)) {}
+
+  /// Adds a block of keys and values [2, n, positions, heads, features of a head]. The first one
+  /// has all queries.
+  void add(const Block& block, const at::Tensor& keys_and_values);
+  const BlockOutput& whole() const { return sum_; }
+
+ private:
+  at::Tensor queries_;
+  BlockOutput sum_;
+};
+
+/// The gradients of such a sum, block by block.
+class AttentionGradients {
+ public:
+  /// `whole` is the sum's result and `output_gradient` [n, own, features].
+  AttentionGradients(at::Tensor queries, BlockOutput whole, const at::Tensor& output_gradient);
+
+  /// Adds a block's gradient to that of the queries, and to `sum`, which is like the block's keys
+  /// and values, in the format of sums.
+  void add(const Block& block, const at::Tensor& keys_and_values, const at::Tensor& sum);
+
+  /// Returns the gradient of `qkv` with that of the own keys and values.
+  at::Tensor of_qkv(const at::Tensor& keys_and_values) const;
+
+ private:
+  at::Tensor queries_;
+  BlockOutput whole_;
+  at::Tensor output_gradient_;
+  at::Tensor of_queries_;
+};
+
+/// What a node keeps for its backward pass; `whole` has the output in the format of `qkv`.
+struct SavedAttention {
+  at::Tensor qkv;
+  std::int64_t heads;
+  BlockOutput whole;
+};
+
+void save(torch::autograd::AutogradContext& context, const SavedAttention& attention,
+          const SharedPositions& shared);
+SavedAttention saved_in(const torch::autograd::AutogradContext& context);
+SharedPositions shared_in(const torch::autograd::AutogradContext& context);
+
+/// Returns [n, heads, own, features of a head] as [n, own, features].
+at::Tensor joined_heads(const at::Tensor& output);
+
+}  // namespace stratagem::context_parallel

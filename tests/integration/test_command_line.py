@@ -137,6 +137,7 @@ def test_wrong_input_is_one_line_and_exit_2(commands, arguments, words):
         ('{"spilt_size": 4}', ["spilt_size", "split_size"]),
         ('{"split_size": "four"}', ["split_size"]),
         ('{"split_size": [4', ["grid.json"]),
+        ('{"steps": 2, "steps": 3}', ["grid.json", 'the key "steps" occurs twice; keep one']),
         ("[]", ["grid.json"]),
     ],
 )
@@ -148,6 +149,14 @@ def test_wrong_config_file(commands, tmp_path, text, words):
     line = one_line(done.stderr)
     for word in words:
         assert word in line
+
+
+def test_evidence_with_an_entry_twice_is_one_line(commands, tmp_path):
+    path = tmp_path / "evidence.json"
+    path.write_text('{"loss": [0.5], "state": {"net1.bias": {}, "net1.bias": {}}}')
+    done = commands.stratagem("prove", path, *TOY, "--strategy", "single")
+    assert done.returncode == 2
+    assert f'{path}: the key "net1.bias" occurs twice' in one_line(done.stderr)
 
 
 def test_a_loss_that_is_not_finite_names_its_step(commands):

@@ -140,6 +140,16 @@ TEST_F(RunOptionsTest, ABadFileIsRefusedInOneLine) {
   EXPECT_THAT(refusal_of_file(""), testing::StartsWith("FILE: not valid JSON at line 1"));
 }
 
+TEST_F(RunOptionsTest, AKeyOfTheFileOccursOnce) {
+  const std::string line = "FILE: the key \"steps\" occurs twice; keep one";
+  EXPECT_EQ(refusal_of_file(R"({"steps": 2, "seed": 1, "steps": 2})"), line);
+  EXPECT_EQ(refusal_of_file(R"({"seed": {"steps": 2, "steps": 3}})"), line);
+  EXPECT_EQ(refusal_of_file(R"({"a\nb": 2, "a\nb": 3})"),
+            R"(FILE: the key "a\nb" occurs twice; keep one)");
+  const std::string other = R"({"seed": {"steps": 2}, "steps": {"steps": 3}})";
+  EXPECT_EQ(refusal_of_file(other), "FILE: seed: expected a whole number, found an object");
+}
+
 TEST_F(RunOptionsTest, AMissingFileIsNamed) {
   try {
     parse({"--config", "/nowhere/grid.json"});

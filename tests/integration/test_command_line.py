@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 
 import pytest
 
@@ -391,35 +390,6 @@ def test_simulate_names_what_it_has_no_model_of(commands):
     done = commands.stratagem("simulate", "--calibrated", *TOY, "--strategy", "tensor_parallel")
     assert done.returncode == 2
     assert "tensor_parallel" in one_line(done.stderr)
-
-
-def test_a_broken_python_is_named(commands, tmp_path):
-    done = commands.stratagem("report", "x.json", STRATAGEM_PYTHON=str(tmp_path / "no-python"))
-    assert done.returncode == 2
-    assert "STRATAGEM_PYTHON" in one_line(done.stderr)
-
-
-@pytest.mark.parametrize("body", ["exec ls \"$@\"", "exit 0", "echo Python False"])
-@pytest.mark.parametrize("subcommand", ["report", "schema"])
-def test_a_program_that_is_no_python_is_named_with_the_variable(
-    commands, tmp_path, body, subcommand
-):
-    """Another program, one that ignores its arguments, and a Python that is too old."""
-    program = tmp_path / "Python's"
-    program.write_text(f"#!/bin/sh\n{body}\n")
-    program.chmod(0o755)
-    done = commands.stratagem(subcommand, STRATAGEM_PYTHON=str(program))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert one_line(done.stderr) == (
-        f"stratagem: STRATAGEM_PYTHON={program}: this program is no Python 3.10 or newer; name one, "
-        "or unset the variable\n"
-    )
-
-
-def test_a_chosen_python_runs_the_package(commands):
-    done = commands.stratagem("schema", STRATAGEM_PYTHON=sys.executable)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["title"] == "The file"
 
 
 def test_the_chart_of_a_large_schedule_shows_what_fills_each_character(commands):

@@ -160,6 +160,26 @@ TEST_F(RunOptionsTest, AMissingFileIsNamed) {
   }
 }
 
+TEST_F(RunOptionsTest, ASwitchTakesOnlyTrueAndFalse) {
+  CLI::App app;
+  RunOptions options;
+  add_run_options(app, options, example_catalogue());
+  const auto refusal = [&](const std::string& argument) {
+    return error_of([&] { require_values(app, {argument}); });
+  };
+  for (const char* flag : {"--quiet", "--resume", "--no-predict"}) {
+    const std::string expected =
+        std::string(flag) + ": unknown value \"3\"; a switch takes no value, or true or false";
+    EXPECT_EQ(refusal(std::string(flag) + "=3"), expected);
+    EXPECT_EQ(refusal(std::string(flag) + "="),
+              std::string(flag) + ": the value is empty; give one");
+    for (const char* value : {"", "=true", "=false"}) {
+      EXPECT_NO_THROW(require_values(app, {std::string(flag) + value}));
+    }
+  }
+  EXPECT_NO_THROW(require_values(app, {"--steps=3", "--tf32=on", "--unknown=3", "word=3"}));
+}
+
 TEST_F(RunOptionsTest, HelpListsOptionsUnderTheirStrategies) {
   CLI::App app;
   RunOptions options;

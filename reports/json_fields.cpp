@@ -32,6 +32,20 @@ void wrong_type(const std::string& where, const std::string& wanted, const json&
   throw std::invalid_argument(where + ": expected " + wanted + ", found " + kind_of(value));
 }
 
+json parse_distinct(const std::string& text, const std::string& where) {
+  using Event = json::parse_event_t;
+  std::vector<std::set<std::string>> keys;  // of each object that is open
+  const auto watch = [&](int /*depth*/, Event event, json& parsed) {
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second) {
+      throw std::invalid_argument(where + ": the key " + parsed.dump() + " occurs twice; keep one");
+    }
+    return true;
+  };
+  return json::parse(text, watch);
+}
+
 void convert(const json& value, const std::string& where, bool& target, Reading /*reading*/) {
   if (!value.is_boolean()) wrong_type(where, "true or false", value);
   target = value.get<bool>();

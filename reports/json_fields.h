@@ -26,6 +26,11 @@ std::string kind_of(const nlohmann::json& value);
 [[noreturn]] void wrong_type(const std::string& where, const std::string& wanted,
                              const nlohmann::json& value);
 
+/// Parses a text. Throws std::invalid_argument, "<where>: the key ... occurs twice; keep one", if
+/// one object has a key twice, of which nlohmann::json::parse() takes the last, and
+/// nlohmann::json::exception if the text is not valid.
+nlohmann::json parse_distinct(const std::string& text, const std::string& where);
+
 /// A lenient reading keeps the default of what is absent or null. An exact one requires every
 /// field, and no other.
 enum class Reading { lenient, exact };

@@ -30,7 +30,8 @@ std::string reason_of(const json::exception& error) {
 
 json parse(const std::string& path) {
   try {
-    return json::parse(reports::read_file(path, "a JSON file of options"));
+    const std::string text = reports::read_file(path, "a JSON file of options");
+    return reports::json_fields::parse_distinct(text, path);
   } catch (const json::exception& error) {
     std::string message = fmt::format("{}: not valid JSON{}", path, reason_of(error));
     std::replace(message.begin(), message.end(), '\n', ' ');

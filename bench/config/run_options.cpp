@@ -316,12 +316,20 @@ Selection select(const RunOptions& options, const Preset* preset) {
   return selection;
 }
 
-void require_values(const std::vector<std::string>& arguments) {
+void require_values(const CLI::App& app, const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) {
     const auto equals = argument.find('=');
-    if (!argument.starts_with("--") || equals + 1 != argument.size()) continue;
+    if (!argument.starts_with("--") || equals == std::string::npos) continue;
     const std::string flag = argument.substr(0, equals);
-    throw std::invalid_argument(fmt::format("{}: the value is empty; give one", flag));
+    const std::string value = argument.substr(equals + 1);
+    if (value.empty()) {
+      throw std::invalid_argument(fmt::format("{}: the value is empty; give one", flag));
+    }
+    const CLI::Option* option = app.get_option_no_throw(flag);
+    const bool is_switch = option != nullptr && option->get_items_expected_max() == 0;
+    if (!is_switch || value == "true" || value == "false") continue;
+    throw std::invalid_argument(fmt::format(
+        "{}: unknown value \"{}\"; a switch takes no value, or true or false", flag, value));
   }
 }
 

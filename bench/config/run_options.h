@@ -49,7 +49,8 @@ Selection select(const RunOptions& options, const Preset* preset);
 /// Returns CLI11's error in one line that begins with the option.
 std::string command_line_error(const CLI::ParseError& error);
 
-/// Refuses "--flag=", for which the library would take the next argument as the value.
-void require_values(const std::vector<std::string>& arguments);
+/// Refuses "--flag=", for which the library would take the next argument as the value, and values
+/// of switches except true and false: the library takes every number for true.
+void require_values(const CLI::App& app, const std::vector<std::string>& arguments);
 
 }  // namespace stratagem::bench

@@ -23,7 +23,7 @@ std::string description_of(std::string_view program) {
 }
 
 bool parse(CLI::App& app, const BenchmarkFlags& flags) {
-  require_values(flags.others);
+  require_values(app, flags.others);
   try {
     app.parse(std::vector<std::string>(flags.others.rbegin(), flags.others.rend()));
     return true;

@@ -71,13 +71,6 @@ void add_context(BenchmarkFlags& flags, const std::string& value) {
 using Setter =
     std::function<void(BenchmarkFlags&, const std::string& name, const std::string& value)>;
 
-/// Returns a setter that throws for a flag that is not supported.
-Setter refused(const char* reason) {
-  return [reason](BenchmarkFlags&, const std::string& name, const std::string&) {
-    throw std::invalid_argument(fmt::format("--benchmark_{} is not supported; {}", name, reason));
-  };
-}
-
 template <class Member, class Convert>
 Setter setter(Member BenchmarkFlags::*member, Convert convert) {
   return [=](BenchmarkFlags& flags, const std::string& name, const std::string& value) {
@@ -87,7 +80,6 @@ Setter setter(Member BenchmarkFlags::*member, Convert convert) {
 
 const std::map<std::string, Setter>& setters() {
   const auto text = [](const std::string&, const std::string& value) { return value; };
-  constexpr const char* length = "use --steps and --repetitions";
   const Setter color = [](BenchmarkFlags& flags, const std::string& name,
                           const std::string& value) {
     flags.console.color = value == "auto" ? std::nullopt : std::optional<bool>(truth(name, value));
@@ -114,38 +106,57 @@ const std::map<std::string, Setter>& setters() {
                      const std::string& value) { add_context(flags, value); }},
       {"color", color},
       {"counters_tabular", tabular},
-      {"time_unit", time_unit},
-      {"min_time", refused(length)},
-      {"min_warmup_time", refused(length)},
-      {"perf_counters", refused("no hardware events are counted")}};
+      {"time_unit", time_unit}};
   return all;
 }
 
-void set(BenchmarkFlags& flags, const std::string& name, const std::string& value) {
-  const auto found = setters().find(name);
-  if (found != setters().end()) return found->second(flags, name, value);
-  std::vector<std::string> names;
-  for (const auto& [known, ignored] : setters()) names.push_back(std::string(prefix) + known);
-  const std::string flag = std::string(prefix) + name;
-  throw std::invalid_argument(
-      fmt::format("unknown option {}{}", flag,
-                  models::did_you_mean(flag, names, "; --help lists the options")));
+/// Returns why a replay refuses a flag, by its name.
+const std::map<std::string, std::string>& refusals() {
+  const std::string length = "use --steps and --repetitions";
+  static const std::map<std::string, std::string> all = {
+      {"min_time", length},
+      {"min_warmup_time", length},
+      {"perf_counters", "no hardware events are counted"}};
+  return all;
 }
 
-void read_environment(BenchmarkFlags& flags) {
-  for (const auto& [name, ignored] : setters()) {
+/// Returns false for another flag that is kept.
+bool set(BenchmarkFlags& flags, OtherFlags other_flags, const std::string& name,
+         const std::string& value) {
+  if (const auto found = setters().find(name); found != setters().end()) {
+    found->second(flags, name, value);
+    return true;
+  }
+  if (other_flags == OtherFlags::kept) return false;
+  if (const auto found = refusals().find(name); found != refusals().end()) {
+    throw std::invalid_argument(
+        fmt::format("--benchmark_{} is not supported; {}", name, found->second));
+  }
+  throw std::invalid_argument(unknown_flag(std::string(prefix) + name));
+}
+
+std::vector<std::string> known_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, ignored] : setters()) names.push_back(name);
+  for (const auto& [name, ignored] : refusals()) names.push_back(name);
+  return names;
+}
+
+void read_environment(BenchmarkFlags& flags, OtherFlags other_flags) {
+  for (const std::string& name : known_names()) {
     std::string variable = "BENCHMARK_" + name;
     std::transform(variable.begin(), variable.end(), variable.begin(),
                    [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
-    if (const char* value = std::getenv(variable.c_str())) set(flags, name, value);
+    if (const char* value = std::getenv(variable.c_str())) set(flags, other_flags, name, value);
   }
 }
 
 }  // namespace
 
-BenchmarkFlags parse_benchmark_flags(const std::vector<std::string>& arguments) {
+BenchmarkFlags parse_benchmark_flags(const std::vector<std::string>& arguments,
+                                     OtherFlags other_flags) {
   BenchmarkFlags flags;
-  read_environment(flags);
+  read_environment(flags, other_flags);
   for (const std::string& argument : arguments) {
     if (argument.starts_with("--v=")) {
       flags.console.verbosity = argument.substr(4);
@@ -154,10 +165,24 @@ BenchmarkFlags parse_benchmark_flags(const std::vector<std::string>& arguments) 
     } else {
       const auto equals = argument.find('=');
       const std::string name = argument.substr(prefix.size(), equals - prefix.size());
-      set(flags, name, equals == std::string::npos ? "" : argument.substr(equals + 1));
+      const std::string value = equals == std::string::npos ? "" : argument.substr(equals + 1);
+      if (!set(flags, other_flags, name, value)) flags.others.push_back(argument);
     }
   }
   return flags;
+}
+
+bool is_known_flag(const std::string& flag) {
+  const std::vector<std::string> names = known_names();
+  return std::ranges::any_of(
+      names, [&](const std::string& name) { return flag == std::string(prefix) + name; });
+}
+
+std::string unknown_flag(const std::string& flag) {
+  std::vector<std::string> flags;
+  for (const std::string& name : known_names()) flags.push_back(std::string(prefix) + name);
+  return fmt::format("unknown option {}{}", flag,
+                     models::did_you_mean(flag, flags, "; --help lists the options"));
 }
 
 std::vector<std::size_t> matching(const std::string& filter,

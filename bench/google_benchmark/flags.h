@@ -36,12 +36,22 @@ struct BenchmarkFlags {
   std::vector<std::pair<std::string, std::string>> context = {};
 
   ConsoleFlags console = {};
-  std::vector<std::string> others = {};  // arguments that are not Google Benchmark's
+  std::vector<std::string> others = {};  // all further arguments
 };
 
+/// The treatment of flags that are unknown, or have no meaning if rows are replayed.
+enum class OtherFlags { refused, kept };
+
 /// Also reads the environment as the library does: BENCHMARK_FILTER for --benchmark_filter. Throws
-/// std::invalid_argument for an unknown flag, one without a meaning here, and a wrong value.
-BenchmarkFlags parse_benchmark_flags(const std::vector<std::string>& arguments);
+/// std::invalid_argument for a wrong value, and for other flags unless they are kept in `others`.
+BenchmarkFlags parse_benchmark_flags(const std::vector<std::string>& arguments,
+                                     OtherFlags other_flags = OtherFlags::refused);
+
+/// Returns whether --benchmark_NAME is a flag of the library.
+bool is_known_flag(const std::string& flag);
+
+/// Returns the error of a flag that is not known.
+std::string unknown_flag(const std::string& flag);
 
 /// Returns the positions of the names that match the filter. Throws std::invalid_argument for a
 /// broken expression.

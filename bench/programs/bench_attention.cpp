@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "bench/google_benchmark/library_main.h"
 #include "bench/programs/by_turns.h"
 #include "models/cpu_kernels/attention.h"
 #include "models/cpu_kernels/reference_kernels.h"
@@ -68,4 +69,6 @@ BENCHMARK(attention)->Apply(shapes)->UseManualTime()->Unit(benchmark::kMilliseco
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  return stratagem::bench::library_main(argc, argv, "bench_attention");
+}

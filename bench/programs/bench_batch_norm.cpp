@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "bench/google_benchmark/library_main.h"
 #include "bench/programs/by_turns.h"
 #include "models/cpu_kernels/batch_norm.h"
 #include "models/cpu_kernels/reference_kernels.h"
@@ -89,4 +90,6 @@ BENCHMARK(batch_norm)->Apply(shapes)->UseManualTime()->Unit(benchmark::kMillisec
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  return stratagem::bench::library_main(argc, argv, "bench_batch_norm");
+}

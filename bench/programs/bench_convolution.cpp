@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/google_benchmark/library_main.h"
 #include "models/cpu_kernels/convolution.h"
 #include "models/cpu_kernels/packed_convolution.h"
 #include "models/cpu_kernels/winograd_convolution.h"
@@ -143,4 +144,6 @@ BENCHMARK(convolution)->Apply(shapes)->UseManualTime()->Unit(benchmark::kMillise
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  return stratagem::bench::library_main(argc, argv, "bench_convolution");
+}

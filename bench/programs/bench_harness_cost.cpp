@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "bench/google_benchmark/library_main.h"
 #include "bench/machine/machine.h"
 #include "bench/timing/breakdown.h"
 #include "strategies/backends/backend.h"
@@ -73,4 +74,6 @@ BENCHMARK(empty_step)
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  return stratagem::bench::library_main(argc, argv, "bench_harness_cost");
+}

@@ -22,6 +22,7 @@
 #include <string>
 #include <utility>
 
+#include "bench/google_benchmark/library_main.h"
 #include "models/cpu_kernels/linear.h"
 
 namespace {
@@ -129,4 +130,6 @@ BENCHMARK(linear)->Apply(shapes)->UseManualTime()->Unit(benchmark::kMillisecond)
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  return stratagem::bench::library_main(argc, argv, "bench_linear");
+}

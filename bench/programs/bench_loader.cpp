@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "bench/google_benchmark/library_main.h"
 #include "models/datasets/dataset.h"
 #include "models/distributed_sampler.h"
 #include "models/workload.h"
@@ -79,4 +80,6 @@ BENCHMARK(loader)
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  return stratagem::bench::library_main(argc, argv, "bench_loader");
+}

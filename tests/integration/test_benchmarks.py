@@ -88,6 +88,32 @@ def test_wrong_flags(benchmarks, arguments, code, word):
     assert done.stdout == ""
 
 
+# Programs whose rows the library measures itself.
+OF_THE_LIBRARY = [
+    "bench_attention", "bench_batch_norm", "bench_convolution", "bench_harness_cost",
+    "bench_linear", "bench_loader",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", OF_THE_LIBRARY)
+def test_wrong_flags_of_a_program_of_the_library(benchmarks, program):
+    for arguments, code, word in (
+        (["--benchmark_filter=nothing_like_this"], 3, "nothing_like_this"),
+        (["--benchmark_filter=("], 2, f"{program}: --benchmark_filter: "),
+        (["--benchmark_fliter=x"], 2, f"{program}: unknown option --benchmark_fliter: did you mean"),
+        (["--benchmark_format=xml"], 2, f"{program}: --benchmark_format: "),
+        (["--benchmark_min_time=long"], 2, "--benchmark_min_time"),
+        (["--benchmark_out=/nonexistent/file.json"], 2, "/nonexistent/file.json"),
+        (["--nonsense"], 2, f"{program}: unknown option --nonsense; --help lists the options"),
+        (["word"], 2, f"{program}: unknown option word"),
+    ):
+        done = benchmarks(program, *arguments)
+        assert (done.returncode, done.stdout) == (code, ""), arguments
+        assert done.stderr.count("\n") == 1 and word in done.stderr
+    listed = benchmarks(program, "--benchmark_list_tests")
+    assert listed.returncode == 0 and listed.stdout
+
+
 @pytest.fixture(scope="module")
 def pipeline_run(module_benchmarks, module_folder):
     """What the program printed of one row, and the file it wrote."""

@@ -115,6 +115,10 @@ def one_line(text: str) -> str:
             ["--model linear: needs 3725290302.2 GiB of memory"],
         ),
         (["simulate", "--chart", "chart.gif"], ["--chart", ".png or .svg"]),
+        (["simulate", "--calibrated=3"], ['--calibrated: unknown value "3"; a switch takes no value']),
+        (["run", "--quiet=3"], ['--quiet: unknown value "3"', "true or false"]),
+        (["run", "--no-predict=maybe"], ['--no-predict: unknown value "maybe"', "true or false"]),
+        (["list", "--json=on"], ['--json: unknown value "on"', "true or false"]),
         (["report", "/nonexistent.json"], ["/nonexistent.json"]),
         (["schema", "resluts"], ["resluts", "results", "history"]),
         (["worker"], ["worker"]),
@@ -136,6 +140,7 @@ def test_wrong_input_is_one_line_and_exit_2(commands, arguments, words):
         ('{"spilt_size": 4}', ["spilt_size", "split_size"]),
         ('{"split_size": "four"}', ["split_size"]),
         ('{"split_size": [4', ["grid.json"]),
+        ('{"steps": 2, "steps": 3}', ["grid.json", 'the key "steps" occurs twice; keep one']),
         ("[]", ["grid.json"]),
     ],
 )
@@ -147,6 +152,14 @@ def test_wrong_config_file(commands, tmp_path, text, words):
     line = one_line(done.stderr)
     for word in words:
         assert word in line
+
+
+def test_evidence_with_an_entry_twice_is_one_line(commands, tmp_path):
+    path = tmp_path / "evidence.json"
+    path.write_text('{"loss": [0.5], "state": {"net1.bias": {}, "net1.bias": {}}}')
+    done = commands.stratagem("prove", path, *TOY, "--strategy", "single")
+    assert done.returncode == 2
+    assert f'{path}: the key "net1.bias" occurs twice' in one_line(done.stderr)
 
 
 def test_a_loss_that_is_not_finite_names_its_step(commands):
@@ -381,12 +394,6 @@ def test_simulate_names_what_it_has_no_model_of(commands):
     done = commands.stratagem("simulate", "--calibrated", *TOY, "--strategy", "tensor_parallel")
     assert done.returncode == 2
     assert "tensor_parallel" in one_line(done.stderr)
-
-
-def test_a_broken_python_is_named(commands, tmp_path):
-    done = commands.stratagem("report", "x.json", STRATAGEM_PYTHON=str(tmp_path / "no-python"))
-    assert done.returncode == 2
-    assert "STRATAGEM_PYTHON" in one_line(done.stderr)
 
 
 def test_the_chart_of_a_large_schedule_shows_what_fills_each_character(commands):

@@ -53,18 +53,12 @@ def test_each_subcommand_in_python_works(installed, arguments, words):
 
 
 def test_without_the_packages_the_error_has_the_commands_that_install_them(installed, tmp_path):
+    place = installed / "share" / "stratagem"
     bare = tmp_path / "python"
-    bare.write_text(f'#!/bin/sh\nexec /usr/bin/env python3 -I -S -c "$(cat {tmp_path}/main)" "$@"\n')
-    (tmp_path / "main").write_text(
-        "import runpy, sys\n"
-        f"sys.path.insert(0, {str(installed / 'share/stratagem/reports')!r})\n"
-        "sys.argv = sys.argv[2:]\n"
-        'runpy.run_module("stratagem_reports", run_name="__main__", alter_sys=True)\n'
-    )
+    bare.write_text(f'#!/bin/sh\nPYTHONPATH={place}/reports exec /usr/bin/env python3 -S "$@"\n')
     bare.chmod(0o755)
     done = stratagem(installed, "compare", RESULTS, RESULTS, STRATAGEM_PYTHON=str(bare))
     assert done.returncode == 2
-    place = installed / "share" / "stratagem"
     assert f"{place}/.venv/bin/python -m pip install -r {place}/requirements.txt" in done.stderr
     assert done.stderr.count("\n") == 1
 

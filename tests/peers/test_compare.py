@@ -294,10 +294,12 @@ def test_ratios_of_a_scenario_name_contenders_that_exist(name):
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_each_program_takes_the_options_of_its_contenders(name, monkeypatch):
+def test_each_program_takes_the_options_of_its_contenders(name, monkeypatch, tmp_path):
     entry = SCENARIOS[name]
     programs = {"train.py": train, "epochs.py": epochs}
-    for contender in entry.build(Settings(batch=entry.batch, splits=entry.splits)).contenders:
+    settings = Settings(batch=entry.batch, splits=entry.splits, workload=tmp_path / "work.pt")
+    settings.workload.touch()
+    for contender in entry.build(settings).contenders:
         command = contender.timed.command
         (index,) = [at for at, word in enumerate(command) if Path(word).name in programs] or [None]
         if index is not None:

@@ -343,13 +343,18 @@ def test_a_model_computes_on_the_gpu_that_it_is_given(model, monkeypatch):
     ("fsdp --static-graph", 2, "--static-graph: of ddp, not of fsdp"),
     ("ddp --bucket-mb 0", 2, "--bucket-mb: 0 is not above 0"),
     ("tensor_parallel --compile", 2, "--compile: not of tensor_parallel"),
-    ("single --workload nowhere", 1, "FileNotFoundError: [Errno 2] No such file or directory: 'nowhere'"),
-])
+    ("single --batch 0", 2, "--batch: 0 is not a whole number of 1 or more"),
+    ("single --seed -1", 2, "--seed: -1 is not a whole number of 0 or more"),
+    ("single --workload nowhere", 2, "--workload: nowhere: no such file"),
+    (f"single --workload {__file__} --seed 1", 2,
+     "--seed: not with --workload, whose file has the state and the batches"),
+    ("single --evidence nowhere/file", 2, "--evidence: nowhere/file: no such folder"),
+])  # fmt: skip
 def test_what_cannot_be_done_is_one_line(options, code, why, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     run = peer(options)
     assert run.returncode == code
-    assert run.stderr.splitlines()[-1].endswith(why)
+    assert run.stderr.count("\n") == 1 and run.stderr.endswith(f"{why}\n")
 
 
 def test_a_rank_that_fails_is_named_in_one_line():
@@ -362,4 +367,4 @@ def test_a_rank_that_fails_is_named_in_one_line():
 def test_an_option_that_a_work_does_not_read_is_refused():
     run = peer("loader --ranks 2", TOOLS / "epochs.py")
     assert run.returncode == 2
-    assert "unrecognized arguments: --ranks 2" in run.stderr
+    assert run.stderr == "epochs.py: unrecognized arguments: --ranks 2\n"

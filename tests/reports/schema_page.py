@@ -31,7 +31,7 @@ def _section(described: dict, definitions: dict) -> str:
     fields = [(f"`{name}`", field) for name, field in described["properties"].items()]
     others = described.get("additionalProperties")
     if others:
-        fields.append(("any other", others))
+        fields.append(("other fields", others))
     lines = [
         f"### {described['title']}\n",
         textwrap.fill(described["description"], 100, break_on_hyphens=False) + "\n",

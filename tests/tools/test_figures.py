@@ -1,6 +1,7 @@
 """The published figures: the pages show what the recorded files hold, and recording keeps it."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -157,6 +158,26 @@ def test_the_command_names_a_scenario_that_there_is_not():
     assert run.returncode == 2
     assert run.stderr.startswith("tools/figures: unknown scenario nothing; choices: main_job, ")
     assert run.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["tools/figures", "tools/peers/compare"])
+def test_the_packages_are_those_of_another_python(command):
+    """Without its own packages (-S), this Python starts the one that STRATAGEM_PYTHON names."""
+
+    def listed(python):
+        words = [sys.executable, "-S", ROOT / command, "--list"]
+        return subprocess.run(
+            words, env={**os.environ, "STRATAGEM_PYTHON": str(python)}, timeout=60,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    assert listed(sys.executable).returncode == 0
+    for wrong in ("/bin/ls", "/nowhere/python"):
+        run = listed(wrong)
+        assert run.returncode == 2
+        assert run.stderr.count("\n") == 1
+        assert f"{wrong} is no Python with the package " in run.stderr
+        assert "STRATAGEM_PYTHON" in run.stderr
 
 
 def test_a_long_description_of_a_picture_keeps_whole_values():

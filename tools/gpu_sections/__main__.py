@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from gpu_sections.links import Link
 from gpu_sections.machine import ROOT, Machine, look
 from gpu_sections.page import Result, render
 from gpu_sections.runner import run
@@ -55,11 +56,15 @@ def parse_arguments() -> argparse.Namespace:
     """Return the command line, which tools/gpu_check made."""
     parser = Parser(prog=NAME)
     parser.add_argument("--device", choices=("cpu", "cuda"), required=True)
-    parser.add_argument("--programs", type=existing_folder, required=True)
+    parser.add_argument("--programs", type=existing_folder)
+    parser.add_argument("--only-check-options", action="store_true")
     parser.add_argument("--out-dir", type=Path, required=True)
     parser.add_argument("--minutes", type=minutes, required=True)
     parser.add_argument("--only", type=regular_expression, default=re.compile(""))
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if not arguments.programs and not arguments.only_check_options:
+        parser.error("--programs is missing")
+    return arguments
 
 
 def say(text: str) -> None:
@@ -106,6 +111,11 @@ def run_all(sections: Sequence[Section], machine: Machine, minutes: float, page:
     return FAILED if failed else DONE
 
 
+def keys_of(device: str) -> list[str]:
+    """Return the keys of the sections, which are the same on every machine."""
+    return [each.key for each in sections_of(Machine(device, 0, Path(), Path(), Link("none")))]
+
+
 def interrupt(*_: object) -> None:
     """Make a termination request end like Ctrl-C."""
     raise KeyboardInterrupt
@@ -114,6 +124,11 @@ def interrupt(*_: object) -> None:
 def main() -> int:
     """Run the command and return its exit code."""
     arguments = parse_arguments()
+    keys = keys_of(arguments.device)
+    if not any(arguments.only.search(key) for key in keys):
+        known = ", ".join(keys)
+        say(f"{NAME}: --only {arguments.only.pattern}: matches no section; sections: {known}")
+        return NOTHING_MATCHED
     signal.signal(signal.SIGTERM, interrupt)
     out = arguments.out_dir.absolute()
     try:
@@ -121,15 +136,13 @@ def main() -> int:
     except OSError as error:
         say(f"{NAME}: --out-dir {out}: cannot be made: {error.strerror}; name another folder")
         return BAD_USAGE
+    if arguments.only_check_options:
+        return DONE
     machine = look(arguments.device, arguments.programs.absolute(), out)
     if arguments.device == "cuda" and machine.gpus == 0:
         say(f"{NAME}: PyTorch sees no GPU: is it built with CUDA, and the driver new enough?")
         return BAD_USAGE
     chosen = [each for each in sections_of(machine) if arguments.only.search(each.key)]
-    if not chosen:
-        keys = ", ".join(each.key for each in sections_of(machine))
-        say(f"{NAME}: --only {arguments.only.pattern}: matches no section; sections: {keys}")
-        return NOTHING_MATCHED
     page = arguments.out_dir / "page.md"
     code = run_all(chosen, machine, arguments.minutes, page)
     print(page)

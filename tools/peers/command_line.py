@@ -1,12 +1,39 @@
-"""Command lines of the peers' commands: errors of one line, and kinds of values."""
+"""Command lines of the peers' commands: the Python, errors of one line, and kinds of values."""
 
 import argparse
 import contextlib
+import importlib.util
 import math
+import os
 import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import NoReturn
 
 BAD_USAGE = 2
+VENV_PYTHON = Path(__file__).resolve().parents[2] / ".venv" / "bin" / "python"
+
+
+def use_python_with(package: str, command: str) -> None:
+    """Start the command again with the Python of the environment if this one lacks the package.
+
+    STRATAGEM_PYTHON names another. If that one lacks the package too, the command ends.
+    """
+    if importlib.util.find_spec(package) is not None:
+        return
+    chosen = os.environ.get("STRATAGEM_PYTHON") or str(VENV_PYTHON)
+    python = shutil.which(chosen)
+    probe = [python, "-c", f"import {package}"]
+    if python and subprocess.run(probe, capture_output=True, check=False).returncode == 0:
+        os.execv(python, [python, *sys.argv])
+    print(
+        f"{command}: {chosen} is no Python with the package {package}; tools/test installs it, and"
+        " STRATAGEM_PYTHON names another Python",
+        file=sys.stderr,
+    )
+    sys.exit(BAD_USAGE)
 
 
 class Parser(argparse.ArgumentParser):
@@ -21,6 +48,13 @@ def at_least_one(text: str) -> int:
     """Return the positive integer that `text` holds, for argparse."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
+    return int(text)
+
+
+def not_negative(text: str) -> int:
+    """Return the whole number of 0 or more that `text` holds, for argparse."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 0 or more")
     return int(text)
 
 

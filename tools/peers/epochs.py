@@ -12,6 +12,7 @@ import functools
 import importlib
 import json
 
+from command_line import Parser, at_least_one, not_negative
 from torch_peers import ranks
 from torch_peers.placement import place
 
@@ -20,7 +21,7 @@ MODULES = {"toy_sgd": "torch_peers.toy_sgd", "loader": "torch_peers.batches"}
 
 def parse_arguments() -> argparse.Namespace:
     """Return the command line; an option that the work does not read is refused."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(description=__doc__.splitlines()[0])
     works = parser.add_subparsers(dest="work", required=True)
     toy, loader = (works.add_parser(work) for work in MODULES)
     toy.add_argument("--ranks", type=int, choices=(1, 2), default=1, help="processes (1)")
@@ -29,8 +30,8 @@ def parse_arguments() -> argparse.Namespace:
     )
     loader.add_argument("--transform", choices=("pictures", "tensors"), default="pictures")
     for each in (toy, loader):
-        each.add_argument("--epochs", type=int, default=5, help="timed epochs (5)")
-        each.add_argument("--seed", type=int, default=1, help="of data and order (1)")
+        each.add_argument("--epochs", type=at_least_one, default=5, help="timed epochs (5)")
+        each.add_argument("--seed", type=not_negative, default=1, help="of data and order (1)")
     return parser.parse_args()
 
 

@@ -18,7 +18,7 @@ import signal
 import sys
 from pathlib import Path
 
-from command_line import Parser
+from command_line import Parser, at_least_one, not_negative
 from torch_peers import launched, ranks
 from torch_peers.placement import RANKED, SCHEDULES, Placement, place
 
@@ -36,15 +36,16 @@ def parse_arguments() -> argparse.Namespace:
     """Return the command line."""
     parser = Parser(description=__doc__.splitlines()[0])
     add = parser.add_argument
+    number = at_least_one
     add("strategy", choices=STRATEGIES)
     add("--device", choices=("cpu", "cuda"), default="cpu")
-    add("--devices", type=int, default=2, help="number of devices; single and autocast use one (2)")
+    add("--devices", type=number, default=2, help="devices; single and autocast use one (2)")
     add("--model", choices=MODELS, default=MODELS[0])
-    add("--batch", type=int, default=48, help="number of samples of a step (48)")
-    add("--image", type=int, default=128, help="height and width of images in pixels (128)")
-    add("--steps", type=int, default=2, help="number of timed steps (2)")
-    add("--most-warm-up", type=int, default=50, help="largest number of warm-up steps (50)")
-    add("--seed", type=int, default=1, help="random seed of weights and data (1)")
+    add("--batch", type=number, default=48, help="number of samples of a step (48)")
+    add("--image", type=number, default=128, help="height and width of images in pixels (128)")
+    add("--steps", type=number, default=2, help="number of timed steps (2)")
+    add("--most-warm-up", type=number, default=50, help="largest number of warm-up steps (50)")
+    add("--seed", type=not_negative, help="random seed of weights and data (1)")
     add("--workload", metavar="FILE", help="take initial state and batches of `stratagem export`")
     add("--evidence", metavar="FILE", help="write the evidence for `stratagem prove`")
     add("--memory-format", choices=("nchw", "channels_last"), default="nchw")
@@ -63,7 +64,7 @@ def parse_arguments() -> argparse.Namespace:
         help="--recompute full: N runs of blocks; all but the last are repeated (every block)")  # fmt: skip
     add("--reentrant", action="store_true", help="--recompute full: use reentrant autograd")
     add("--schedule", choices=SCHEDULES, default="1f1b", help="pipelining: schedule (1f1b)")
-    add("--split-size", type=int, default=12, help="pipelining: micro-batch size (12)")
+    add("--split-size", type=number, default=12, help="pipelining: micro-batch size (12)")
     add("--cut", default="layer3", help="first layer of each stage after the first, joined by +")
     add("--init-method", help="rendezvous address, if another program starts the ranks")
     add("--rank", type=int, help="rank of this process, if another program starts the ranks")
@@ -86,8 +87,9 @@ def parse_arguments() -> argparse.Namespace:
         parser.error("--compile: not of tensor_parallel")
     if arguments.format and arguments.strategy != "autocast":
         parser.error(f"--format: of autocast, not of {arguments.strategy}")
-    if why := why_no_recomputation(arguments):
+    if why := why_no_recomputation(arguments) or why_not_these_files(arguments):
         parser.error(why)
+    arguments.seed = 1 if arguments.seed is None else arguments.seed
     arguments.format = arguments.format or "bfloat16"
     arguments.wrap = arguments.wrap or "layers"
     try:
@@ -113,6 +115,18 @@ def why_no_recomputation(arguments: argparse.Namespace) -> str | None:
         return f"{named}: not of --compile"
     if segments and not 2 <= arguments.segments <= BLOCKS[arguments.model]:
         return f"--segments: {arguments.segments} is not from 2 to {BLOCKS[arguments.model]}"
+    return None
+
+
+def why_not_these_files(arguments: argparse.Namespace) -> str | None:
+    """Return in one line what is wrong with --workload or --evidence, or None."""
+    if arguments.workload:
+        if arguments.seed is not None:
+            return "--seed: not with --workload, whose file has the state and the batches"
+        if not Path(arguments.workload).is_file():
+            return f"--workload: {arguments.workload}: no such file"
+    if arguments.evidence and not Path(arguments.evidence).absolute().parent.is_dir():
+        return f"--evidence: {arguments.evidence}: no such folder"
     return None
 
 

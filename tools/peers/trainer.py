@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from command_line import Parser, at_least_one, not_negative
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
 from torch_peers import ranks
@@ -45,17 +46,17 @@ class RandomBits:
 
 def parse_arguments() -> argparse.Namespace:
     """Return the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("checkpoint", type=Path, help="step-00000000.pt, of --checkpoint-first")
-    add("--ranks", type=int, default=1, help="processes (1)")
-    add("--samples", type=int, required=True, help="of the training set")
-    add("--global-batch-size", type=int, required=True, help="samples of a step, over all ranks")
-    add("--epochs", type=int, default=1, help="times through the set (1)")
+    add("--ranks", type=at_least_one, default=1, help="processes (1)")
+    add("--samples", type=at_least_one, required=True, help="of the training set")
+    add("--global-batch-size", type=at_least_one, required=True, help="over all ranks")
+    add("--epochs", type=at_least_one, default=1, help="times through the set (1)")
     add("--optimizer", choices=("sgd", "adam", "adamw"), default="sgd")
     add("--learning-rate", type=float, default=0.001)
     add("--momentum", type=float, default=0, help="of SGD (0)")
-    add("--seed", type=int, default=1, help="of data and order (1)")
+    add("--seed", type=not_negative, default=1, help="of data and order (1)")
     return parser.parse_args()
 
 

@@ -14,6 +14,7 @@ import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NoReturn
 
 Times = dict[str, float]  # name -> seconds
 
@@ -96,11 +97,25 @@ def report(folder: Path, most: int, markdown: bool) -> str:
     return "\n".join(line for title, rows in tables for line in table(title, rows, most, markdown))
 
 
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def count(text: str) -> int:
+    """The positive integer that `text` holds, for argparse."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
+    return int(text)
+
+
 def main() -> None:
     """Reads the command line and prints."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--most", type=int, default=10, help="rows of each table")
+    parser.add_argument("--most", type=count, default=10, help="rows of each table")
     parser.add_argument("--markdown", action="store_true", help="as Markdown tables")
     options = parser.parse_args()
     print(report(options.folder, options.most, options.markdown))

@@ -45,5 +45,10 @@ require_value() {
   [[ $2 -ge 2 ]] || die 2 "$1 needs a value"
 }
 
+# one_argument SCRIPT-ARGUMENT...: a script that takes one argument refuses a second.
+one_argument() {
+  [[ $# -le 1 ]] || die 2 "unknown argument $2: see $self --help"
+}
+
 # usage: the comment at the head of the calling script, without its marks.
 usage() { sed -n '2,/^[^#]/{/^#/!d;/^# shellcheck/d;s/^# \{0,1\}//;p}' "$0"; }

@@ -27,13 +27,24 @@ parse_setup_option() {
   case ${1:-} in
     --torch | --index-url)
       require_value "$1" $#
-      if [[ $1 == --torch ]]; then torch_version=$2; else index_url=$2; fi
+      if [[ $1 == --torch ]]; then take_torch "$2"; else take_index "$2"; fi
       taken=2
       ;;
     --full) torch_kind=full ;;
     --no-apt) use_apt=0 ;;
     *) taken=0 ;;
   esac
+}
+
+take_torch() {
+  torch_version=$1
+  [[ $1 =~ ^[0-9]+(\.[0-9]+)+[0-9A-Za-z.+]*$ ]] ||
+    die 2 "--torch $1: expected a version such as $(pinned_torch)"
+}
+
+take_index() {
+  index_url=$1
+  [[ $1 == *://* || -d $1 ]] || die 2 "--index-url $1: expected a URL, or a folder of wheels"
 }
 
 # lock_set_up: a second set-up of the same tree waits for the first.

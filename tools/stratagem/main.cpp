@@ -39,8 +39,7 @@ bool needs_torch(Arguments arguments) {
   if (arguments.empty()) return false;
   if (std::ranges::find(always, arguments.front()) != always.end()) return true;
   return without_torch.contains(arguments.front()) &&
-         (std::ranges::find(arguments, "--calibrated") != arguments.end() ||
-          has_plugins(arguments));
+         (is_calibrated(arguments) || has_plugins(arguments));
 }
 
 /// Becomes the program beside this one, with the same arguments; does not return.

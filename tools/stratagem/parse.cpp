@@ -13,7 +13,7 @@ namespace stratagem::tools {
 bool parse(CLI::App& app, const Arguments& arguments) {
   bench::add_plugin_option(app);
   app.get_help_ptr()->description("print this page");
-  bench::require_values(arguments);
+  bench::require_values(app, arguments);
   try {
     app.parse(Arguments(arguments.rbegin(), arguments.rend()));
     return true;

@@ -2,8 +2,10 @@
 #include "tools/stratagem/python.h"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +13,7 @@
 #include <fstream>
 #include <stdexcept>
 #include <system_error>
+#include <vector>
 
 #include "bench/config/plugins.h"
 #include "strategies/ranks/launcher_environment.h"
@@ -26,12 +29,58 @@ std::vector<fs::path> roots() {
   return {folder.parent_path().parent_path(), folder.parent_path() / "share/stratagem"};
 }
 
+constexpr int cannot_execute = 126;  // the shell's exit codes
+constexpr int not_found = 127;
+
+/// Returns the word as the shell reads it unchanged.
+std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char letter : word) {
+    if (letter == '\'') {
+      text += "'\\''";
+    } else {
+      text += letter;
+    }
+  }
+  return text + "'";
+}
+
+/// Returns the interpreter that the user chose; empty if none.
+std::string chosen_python() { return ranks::process_environment("STRATAGEM_PYTHON").value_or(""); }
+
+/// Throws std::invalid_argument if a chosen program is no Python that can run the package. Whatever
+/// does not start at all is left to the start itself, which names the reason.
+void require_python(const std::string& chosen) {
+  const PythonAnswer answer =
+      ask_python(chosen, "import sys; print('Python', sys.version_info >= (3, 10))");
+  if (answer.exit_code == cannot_execute || answer.exit_code == not_found) return;
+  if (answer.text.ends_with("Python True")) return;
+  throw std::invalid_argument(
+      fmt::format("STRATAGEM_PYTHON={}: this program is no Python 3.10 or newer; name one, or "
+                  "unset the variable",
+                  chosen));
+}
+
 }  // namespace
 
+PythonAnswer ask_python(const std::string& python, const std::string& program) {
+  const std::string command =
+      fmt::format("{} -c {} 2>&1 </dev/null", quoted(python), quoted(program));
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return {.text = "", .exit_code = cannot_execute};
+  PythonAnswer answer;
+  std::array<char, 4096> buffer{};
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+    answer.text.append(buffer.data(), count);
+  }
+  const int status = ::pclose(pipe);
+  answer.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  while (answer.text.ends_with('\n')) answer.text.pop_back();
+  return answer;
+}
+
 std::string find_python() {
-  if (const auto chosen = ranks::process_environment("STRATAGEM_PYTHON").value_or("");
-      !chosen.empty())
-    return chosen;
+  if (const std::string chosen = chosen_python(); !chosen.empty()) return chosen;
   for (const fs::path& root : roots()) {
     const fs::path python = root / ".venv/bin/python";
     if (::access(python.c_str(), X_OK) == 0) return python;
@@ -57,6 +106,7 @@ void become_python(const std::string& subcommand, const Arguments& arguments) {
         "the Python package stratagem_reports is neither in reports/ of a source tree around "
         "this executable nor in ../share/stratagem/reports; install with `cmake --install`");
   }
+  if (!chosen_python().empty()) require_python(python);
   const std::string others = ranks::process_environment("PYTHONPATH").value_or("");
   ::setenv("PYTHONPATH", (others.empty() ? package : package + ":" + others).c_str(), 1);
   Arguments words = {python, "-m", "stratagem_reports", subcommand};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string_view>
@@ -66,6 +67,12 @@ int print_version() {
 }
 
 }  // namespace
+
+bool is_calibrated(const Arguments& arguments) {
+  return std::ranges::any_of(arguments, [](const std::string& argument) {
+    return argument == "--calibrated" || argument == "--calibrated=true";
+  });
+}
 
 int dispatch(const Arguments& arguments, const Performers& performers) {
   if (arguments.empty()) {

@@ -21,6 +21,9 @@ using Performers = std::map<std::string, int (*)(const Arguments& arguments)>;
 /// subcommand. Throws std::invalid_argument if the subcommand is missing or unknown.
 int dispatch(const Arguments& arguments, const Performers& performers);
 
+/// Returns whether `simulate` has to measure the costs.
+bool is_calibrated(const Arguments& arguments);
+
 // Without LibTorch:
 int simulate(const Arguments& arguments);
 int report(const Arguments& arguments);

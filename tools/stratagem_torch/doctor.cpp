@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <sstream>
@@ -132,29 +130,14 @@ void report_noise(const bench::MachineFacts& facts) {
   }
 }
 
-/// Returns the output of a program, and whether it succeeded.
-std::pair<std::string, bool> output_of(const std::string& command) {
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return {"", false};
-  std::string text;
-  std::array<char, 4096> buffer;
-  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
-    text.append(buffer.data(), count);
-  }
-  const bool succeeded = ::pclose(pipe) == 0;
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return {text, succeeded};
-}
-
 void report_python() {
   const std::string python = find_python();
-  constexpr const char* question =
-      " -c 'import sys, jinja2, msgspec, numpy, vl_convert; print(sys.version.split()[0], "
-      "\"numpy\", "
-      "numpy.__version__, \"vl-convert\", vl_convert.__version__)' 2>&1";
-  const auto [answer, succeeded] = output_of("'" + python + "'" + question);
-  tell(succeeded, "Python", fmt::format("{} in {}", answer, python),
-       fmt::format("{} reports: {}", python, answer.substr(answer.rfind('\n') + 1)),
+  const PythonAnswer answer = ask_python(
+      python,
+      "import sys, jinja2, msgspec, numpy, vl_convert; print(sys.version.split()[0], 'numpy', "
+      "numpy.__version__, 'vl-convert', vl_convert.__version__)");
+  tell(answer.exit_code == 0, "Python", fmt::format("{} in {}", answer.text, python),
+       fmt::format("{} reports: {}", python, answer.text.substr(answer.text.rfind('\n') + 1)),
        "run tools/run once, or set STRATAGEM_PYTHON; only charts and reports need it");
   const std::string package = find_reports_package();
   tell(!package.empty(), "reports", package, "the package stratagem_reports is missing",

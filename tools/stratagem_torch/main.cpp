@@ -1,6 +1,4 @@
 // stratagem_torch: the calls of `stratagem` that need models, strategies or plug-ins.
-#include <algorithm>
-
 #include "bench/worker/worker_main.h"
 #include "tools/stratagem/subcommand.h"
 
@@ -8,8 +6,7 @@ namespace stratagem::tools {
 namespace {
 
 int simulate_either(const Arguments& arguments) {
-  const bool calibrated = std::ranges::find(arguments, "--calibrated") != arguments.end();
-  return calibrated ? simulate_calibrated(arguments) : simulate(arguments);
+  return is_calibrated(arguments) ? simulate_calibrated(arguments) : simulate(arguments);
 }
 
 const Performers performers = {{"list", list},

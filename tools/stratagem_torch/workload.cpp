@@ -105,8 +105,8 @@ bench::Evidence read_evidence(const std::string& path) {
   const std::string text = reports::read_file(path, "a program's evidence");
   bench::Evidence evidence;
   try {
-    evidence = reports::json_fields::read_as<bench::Evidence>(nlohmann::json::parse(text),
-                                                              path + ": evidence");
+    evidence = reports::json_fields::read_as<bench::Evidence>(
+        reports::json_fields::parse_distinct(text, path), path + ": evidence");
   } catch (const nlohmann::json::exception& error) {
     const std::string reason = runtime::first_line(error);  // "[the library's name] the error"
     throw std::invalid_argument(

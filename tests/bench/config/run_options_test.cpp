@@ -140,6 +140,16 @@ TEST_F(RunOptionsTest, ABadFileIsRefusedInOneLine) {
   EXPECT_THAT(refusal_of_file(""), testing::StartsWith("FILE: not valid JSON at line 1"));
 }
 
+TEST_F(RunOptionsTest, AKeyOfTheFileOccursOnce) {
+  const std::string line = "FILE: the key \"steps\" occurs twice; keep one";
+  EXPECT_EQ(refusal_of_file(R"({"steps": 2, "seed": 1, "steps": 2})"), line);
+  EXPECT_EQ(refusal_of_file(R"({"seed": {"steps": 2, "steps": 3}})"), line);
+  EXPECT_EQ(refusal_of_file(R"({"a\nb": 2, "a\nb": 3})"),
+            R"(FILE: the key "a\nb" occurs twice; keep one)");
+  const std::string other = R"({"seed": {"steps": 2}, "steps": {"steps": 3}})";
+  EXPECT_EQ(refusal_of_file(other), "FILE: seed: expected a whole number, found an object");
+}
+
 TEST_F(RunOptionsTest, AMissingFileIsNamed) {
   try {
     parse({"--config", "/nowhere/grid.json"});
@@ -148,6 +158,26 @@ TEST_F(RunOptionsTest, AMissingFileIsNamed) {
     EXPECT_THAT(error.what(), HasSubstr("/nowhere/grid.json"));
     EXPECT_THAT(error.what(), HasSubstr("No such file"));
   }
+}
+
+TEST_F(RunOptionsTest, ASwitchTakesOnlyTrueAndFalse) {
+  CLI::App app;
+  RunOptions options;
+  add_run_options(app, options, example_catalogue());
+  const auto refusal = [&](const std::string& argument) {
+    return error_of([&] { require_values(app, {argument}); });
+  };
+  for (const char* flag : {"--quiet", "--resume", "--no-predict"}) {
+    const std::string expected =
+        std::string(flag) + ": unknown value \"3\"; a switch takes no value, or true or false";
+    EXPECT_EQ(refusal(std::string(flag) + "=3"), expected);
+    EXPECT_EQ(refusal(std::string(flag) + "="),
+              std::string(flag) + ": the value is empty; give one");
+    for (const char* value : {"", "=true", "=false"}) {
+      EXPECT_NO_THROW(require_values(app, {std::string(flag) + value}));
+    }
+  }
+  EXPECT_NO_THROW(require_values(app, {"--steps=3", "--tf32=on", "--unknown=3", "word=3"}));
 }
 
 TEST_F(RunOptionsTest, HelpListsOptionsUnderTheirStrategies) {

@@ -65,6 +65,20 @@ TEST(BenchmarkFlags, RefuseUnknownFlagsAndWrongValues) {
   EXPECT_THAT(refusal({"--benchmark_context=novalue"}), HasSubstr("KEY=VALUE"));
 }
 
+TEST(BenchmarkFlags, OthersAreKeptForTheLibrary) {
+  const BenchmarkFlags flags = parse_benchmark_flags(
+      {"--benchmark_min_time=1", "--benchmark_filter=a", "--benchmark_new=1", "word"},
+      OtherFlags::kept);
+  EXPECT_EQ(flags.filter, "a");
+  EXPECT_THAT(flags.others, ElementsAre("--benchmark_min_time=1", "--benchmark_new=1", "word"));
+  EXPECT_THROW(parse_benchmark_flags({"--benchmark_format=xml"}, OtherFlags::kept),
+               std::invalid_argument);
+  EXPECT_TRUE(is_known_flag("--benchmark_min_time"));
+  EXPECT_TRUE(is_known_flag("--benchmark_filter"));
+  EXPECT_FALSE(is_known_flag("--benchmark_new"));
+  EXPECT_EQ(unknown_flag("--foo"), "unknown option --foo; --help lists the options");
+}
+
 TEST(BenchmarkFlags, CommandLineGoesBeforeTheEnvironment) {
   const EnvironmentVariable filter("BENCHMARK_FILTER", "single");
   EXPECT_EQ(parse_benchmark_flags({}).filter, "single");

@@ -158,7 +158,6 @@ def torch_peer(name: str, model: str, options: str, settings: Settings) -> list[
         "--batch": settings.batch,
         "--image": settings.image,
         "--steps": settings.steps,
-        "--seed": settings.seed,
         "--device": settings.device,
         "--devices": settings.devices,
         "--workload": settings.workload,

@@ -31,6 +31,7 @@ const std::map<std::string, Factor, std::less<>>& factors() {
       {"gather", [](double ranks) { return (ranks - 1) / ranks; }},
       {"scatter", [](double ranks) { return (ranks - 1) / ranks; }},
       {"all_to_all", [](double ranks) { return (ranks - 1) / ranks; }},
+      {"rotate", [](double) { return 1.0; }},
       {"send", [](double) { return 1.0; }}};
   return all;
 }
@@ -40,7 +41,7 @@ const std::map<std::string, Factor, std::less<>>& factors() {
 const std::vector<std::string>& collective_names() {
   static const std::vector<std::string> names = {
       "all_reduce", "reduce_scatter", reduce_scatter_library, "all_gather", "broadcast", "reduce",
-      "gather",     "scatter",        "all_to_all",           "send"};
+      "gather",     "scatter",        "all_to_all",           "rotate",     "send"};
   return names;
 }
 

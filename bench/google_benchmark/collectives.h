@@ -18,7 +18,7 @@
 namespace stratagem::bench {
 
 /// Returns all_reduce, reduce_scatter, reduce_scatter_library, all_gather, broadcast, reduce,
-/// gather, scatter, all_to_all, send.
+/// gather, scatter, all_to_all, rotate, send.
 const std::vector<std::string>& collective_names();
 /// Returns the collectives that differ on the row's device and backend: the library's own
 /// reduce-scatter is one of them only over Gloo on CPUs.

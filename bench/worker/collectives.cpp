@@ -64,6 +64,7 @@ class Exchanges {
     if (collective == "gather") return gather();
     if (collective == "scatter") return scatter();
     if (collective == "all_to_all") return all_to_all();
+    if (collective == "rotate") return rotate();
     if (collective == "send") return send();
     throw std::invalid_argument(fmt::format("--collectives: unknown \"{}\"", collective));
   }
@@ -182,6 +183,16 @@ class Exchanges {
             .call = [this, input, output] { group_.all_to_all(output, input)->wait(); },
             .result = [output] { return output; },
             .expected = at::cat(parts)};
+  }
+
+  Exchange rotate() {
+    const at::Tensor input = values(group_.rank());
+    at::Tensor output = at::empty({count_}, options_);
+    const int previous = (group_.rank() + group_.size() - 1) % group_.size();
+    return {.fill = [output] { output.zero_(); },
+            .call = [this, input, output] { group_.rotate(output, input)->wait(); },
+            .result = [output] { return output; },
+            .expected = values(previous)};
   }
 
   /// Sends there and back between neighbours, so that one end can time a call; counted once.

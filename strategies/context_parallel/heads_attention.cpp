@@ -69,7 +69,7 @@ strategies::CommunicationCounts calls_of_heads(const AttentionPass& pass) {
 STRATAGEM_REGISTER(AttentionForm{.name = "heads",
                                  .attention = heads_attention,
                                  .calls = calls_of_heads,
-                                 .order = "contiguous",
+                                 .order = ContextOrder("contiguous"),
                                  .shares_heads = true});
 
 }  // namespace

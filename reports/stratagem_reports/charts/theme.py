@@ -102,6 +102,8 @@ ACTIONS = {
     "all_reduce_wait": _STALLED,
     "tensor_transfer": _COLLECTIVE,
     "tensor_wait": _STALLED,
+    "context_transfer": _COLLECTIVE,
+    "context_wait": _STALLED,
 }
 _PARTS = {
     "compute": _FORWARD,

@@ -4,20 +4,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "strategies/runtime/content_hash.h"
 
 namespace stratagem::schedules {
 namespace {
 
-std::vector<RankGroup> groups_of(ActionKind kind) {
-  if (is_of_shards(kind)) return {RankGroup::shards};
-  if (is_of_copies(kind)) return {RankGroup::copies};
-  if (is_replicas_own(kind)) return {RankGroup::norm};
-  if (is_pass(kind)) return {RankGroup::tensor, RankGroup::context};
-  if (is_tensor_collective(kind)) return {RankGroup::tensor};
-  if (is_of_replicas(kind)) return {RankGroup::replicas};
-  return {};
+std::optional<RankGroup> group_of(ActionKind kind) {
+  if (is_of_shards(kind)) return RankGroup::shards;
+  if (is_of_copies(kind)) return RankGroup::copies;
+  if (is_replicas_own(kind)) return RankGroup::norm;
+  if (is_tensor_collective(kind) || is_pass(kind)) return RankGroup::tensor;
+  if (is_of_replicas(kind)) return RankGroup::replicas;
+  return std::nullopt;
 }
 
 const std::vector<std::string>& calls_in(const strategies::CallLists& lists,
@@ -32,7 +32,7 @@ const std::vector<std::string>& calls_in(const strategies::CallLists& lists,
 std::vector<Collective> collectives_of(const Schedule& lowered, int device) {
   std::vector<Collective> found;
   for (const Action& action : lowered.actions.at(static_cast<std::size_t>(device))) {
-    for (const RankGroup group : groups_of(action.kind)) found.push_back({group, action});
+    if (const auto group = group_of(action.kind)) found.push_back({*group, action});
   }
   return found;
 }

@@ -12,8 +12,8 @@
 namespace stratagem::schedules {
 
 /// A rank's process groups: all replicas, those that shard state, those that keep the same shard,
-/// the ranks that share layers, those that share samples, those that sum norms.
-enum class RankGroup { replicas, shards, copies, tensor, context, norm };
+/// the ranks that share layers, those that sum norms.
+enum class RankGroup { replicas, shards, copies, tensor, norm };
 
 struct Collective {
   RankGroup group = RankGroup::replicas;
@@ -23,8 +23,7 @@ struct Collective {
 };
 
 /// Returns the actions of a device's list that belong to a process group, including waits, in
-/// order. Passes belong to the ranks that share layers and to those that share samples, which
-/// exchange activations inside them.
+/// order. Passes belong to the ranks that share layers, which exchange activations inside them.
 /// Sends and receives belong to none: each meets one of another list.
 std::vector<Collective> collectives_of(const Schedule& lowered, int device);
 

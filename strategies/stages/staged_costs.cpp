@@ -89,8 +89,6 @@ const distributed::ProcessGroup* StagedStrategy::group_of(schedules::RankGroup g
       return of_device(groups_.copies);
     case schedules::RankGroup::tensor:
       return groups_.tensor;
-    case schedules::RankGroup::context:
-      return groups_.context;
     case schedules::RankGroup::norm:
       return groups_.norm;
   }
@@ -159,14 +157,17 @@ strategies::CallLists StagedStrategy::calls_of(const RankPlan& plan) const {
     return calls > 1 ? words + fmt::format(" in {} calls", calls) : words;
   };
   strategies::CallLists lists;
+  const auto add = [&](const distributed::ProcessGroup* group, const Action& action) {
+    if (group == nullptr) return;
+    strategies::GroupCalls& list = lists[group->title()];
+    list.ranks = group->ranks();
+    list.calls.push_back(in_words(action));
+  };
   for (std::size_t device = 0; device < devices_.size(); ++device) {
     const int index = first_device_ + static_cast<int>(device);
     for (const auto& [kind, action] : schedules::collectives_of(schedule, index)) {
-      const distributed::ProcessGroup* group = group_of(kind, device);
-      if (group == nullptr) continue;
-      strategies::GroupCalls& list = lists[group->title()];
-      list.ranks = group->ranks();
-      list.calls.push_back(in_words(action));
+      add(group_of(kind, device), action);
+      if (schedules::is_pass(action.kind)) add(groups_.context, action);
     }
   }
   return lists;

@@ -22,12 +22,13 @@ struct Spread {
   int pipeline_ranks = 1;
   int devices_per_rank = 1;
   int tensor_ranks = 1;
+  int context_ranks = 1;
   bool in_order = false;  // over a backend that behaves as NCCL does
   bool sharded = false;   // gradients are, over the replicas
   int shard_groups = 1;   // of replicas, over each of which they are
   backends::DeviceGroup (*devices)(int) = unpinned_devices;
 
-  int ranks_per_replica() const { return pipeline_ranks * tensor_ranks; }
+  int ranks_per_replica() const { return pipeline_ranks * context_ranks * tensor_ranks; }
   int ranks() const { return replicas * ranks_per_replica(); }
   int stages() const { return pipeline_ranks * devices_per_rank; }
 };
@@ -59,11 +60,12 @@ struct RankTraining : Training {
     std::vector<int> everyone(static_cast<std::size_t>(of.ranks()));
     std::iota(everyone.begin(), everyone.end(), 0);
     all = make(ranks, "all", everyone);
-    std::vector<int> counterparts;
-    for (int replica = 0; replica < of.replicas; ++replica) {
-      counterparts.push_back(replica * of.ranks_per_replica() + rank % of.ranks_per_replica());
-    }
-    for (int device = 0; of.replicas > 1 && device < of.devices_per_rank; ++device) {
+    const stratagem::ranks::Mesh mesh({{"data", of.replicas},
+                                       {"pipeline", of.pipeline_ranks},
+                                       {"context", of.context_ranks},
+                                       {"tensor", of.tensor_ranks}});
+    const std::vector<int> counterparts = mesh.group(rank, {"data", "context"});
+    for (int device = 0; counterparts.size() > 1 && device < of.devices_per_rank; ++device) {
       const std::string number = std::to_string(device);
       data.push_back(make(ranks, "data" + number, counterparts));
       if (of.shard_groups == 1) continue;
@@ -72,25 +74,17 @@ struct RankTraining : Training {
       copies.push_back(make(ranks, "copies" + number,
                             stratagem::ranks::counterparts(counterparts, rank, of.shard_groups)));
     }
-    std::vector<int> sharing;
-    for (int part = 0; part < of.tensor_ranks; ++part) {
-      sharing.push_back(rank - rank % of.tensor_ranks + part);
-    }
-    if (of.tensor_ranks > 1) tensor = make(ranks, "tensor", sharing);
-    std::vector<int> replica(static_cast<std::size_t>(of.ranks_per_replica()));
-    std::iota(replica.begin(), replica.end(), rank - rank % of.ranks_per_replica());
+    if (of.tensor_ranks > 1) tensor = make(ranks, "tensor", mesh.group(rank, {"tensor"}));
+    if (of.context_ranks > 1) context_group = make(ranks, "context", mesh.group(rank, {"context"}));
     const std::vector<int> with_gradients =
-        of.sharded ? stratagem::ranks::neighbours(everyone, rank, of.shard_groups) : replica;
+        of.sharded ? stratagem::ranks::neighbours(everyone, rank, of.shard_groups)
+                   : mesh.group(rank, {"pipeline", "tensor"});
     const bool needs_norm = options.optimizer.clip_norm > 0 || options.loss_scale != 1;
     if (needs_norm && with_gradients.size() > 1) {
       norm = make(ranks, "norm", with_gradients);
     }
     if (of.pipeline_ranks == 1) return;
-    std::vector<int> own;
-    const int first = rank / of.ranks_per_replica() * of.ranks_per_replica();
-    for (int index = 0; index < of.pipeline_ranks; ++index) {
-      own.push_back(first + index * of.tensor_ranks + rank % of.tensor_ranks);
-    }
+    const std::vector<int> own = mesh.group(rank, {"pipeline"});
     activations = make(ranks, "activations", own);
     gradients = make(ranks, "gradients", own);
     activations_around = make(ranks, "activations around", own);
@@ -113,6 +107,7 @@ struct RankTraining : Training {
     own.groups.activations_around = activations_around.get();
     own.groups.gradients_around = gradients_around.get();
     own.groups.tensor = tensor.get();
+    own.groups.context = context_group.get();
     own.groups.norm = norm.get();
     return own;
   }
@@ -138,6 +133,7 @@ struct RankTraining : Training {
   std::unique_ptr<distributed::ProcessGroup> activations_around;
   std::unique_ptr<distributed::ProcessGroup> gradients_around;
   std::unique_ptr<distributed::ProcessGroup> tensor;
+  std::unique_ptr<distributed::ProcessGroup> context_group;
   std::unique_ptr<distributed::ProcessGroup> norm;
 
  private:
@@ -153,8 +149,8 @@ struct RankTraining : Training {
 
   std::vector<distributed::ProcessGroup*> groups() {
     std::vector<distributed::ProcessGroup*> present;
-    for (const auto* each :
-         {&all, &activations, &gradients, &activations_around, &gradients_around, &tensor, &norm}) {
+    for (const auto* each : {&all, &activations, &gradients, &activations_around, &gradients_around,
+                             &tensor, &context_group, &norm}) {
       if (*each) present.push_back(each->get());
     }
     for (const auto* of_devices : {&data, &shards, &copies}) {

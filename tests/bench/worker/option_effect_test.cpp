@@ -106,13 +106,17 @@ class FirstRank {
         view.gradients_around = make("gradients around", placement_.pipeline_ranks());
       }
       if (placement_.tensor_ranks() > 1) view.tensor = make("tensor", placement_.tensor_ranks());
+      if (placement_.context_ranks() > 1) {
+        view.context = make("context", placement_.context_ranks());
+      }
       if (placement_.ranks > 1 && row.mixed_precision == "float16") {
         view.norm = make("norm", placement_.ranks);
       }
-      if (placement_.replicas() == 1) continue;
-      view.data.push_back(make("data", placement_.replicas()));
+      const int replicas = placement_.replicas() * placement_.context_ranks();
+      if (replicas == 1) continue;
+      view.data.push_back(make("data", replicas));
       if (copies == 1) continue;
-      view.shards.push_back(make("shards", placement_.replicas() / copies));
+      view.shards.push_back(make("shards", replicas / copies));
       view.copies.push_back(make("copies", copies));
     }
     return view;
@@ -185,6 +189,8 @@ std::vector<Config> rows_of(const strategies::StrategyEntry& strategy) {
       {{"mesh", "data=2/pipeline=2"}, {"accumulation_steps", "2"}},
       {{"mesh", "pipeline=2/tensor=2"}, {"schedule", "interleaved_1f1b"}},
       {{"mesh", "pipeline=2/tensor=2"}, {"schedule", "zb_auto"}},
+      {{"mesh", "data=2/context=2"}},
+      {{"mesh", "context=2"}, {"context_exchange", "ring"}},
       {{"replicate", "kept"}, {"reduce", "overlapped"}},
       {{"loss_on", "replicas"}, {"replicate", "kept"}}};
   std::vector<Config> rows;

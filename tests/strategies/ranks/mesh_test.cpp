@@ -74,7 +74,7 @@ TEST(Mesh, RefusesWhatIsNoMesh) {
   EXPECT_THAT(refusal("data=0"), HasSubstr("expected a size of 1 or more"));
   EXPECT_THAT(refusal("data=2x"), HasSubstr("expected a size of 1 or more"));
   EXPECT_THAT(refusal("rows=2"),
-              HasSubstr("unknown dimension \"rows\"; use data, pipeline or tensor"));
+              HasSubstr("unknown dimension \"rows\"; use data, pipeline, context or tensor"));
   EXPECT_THAT(refusal("data=2/data=2"), HasSubstr("data appears twice"));
   EXPECT_THAT(refusal("tensor=2/pipeline=1/data=3"), HasSubstr("; write data=3/tensor=2"));
 }

@@ -27,7 +27,8 @@ constexpr auto F = schedules::ActionKind::forward;
 /// With replicas it needs ranks: see ddp_test.cpp and rank_pipeline_test.cpp.
 bool has_replicas(const std::string& strategy) {
   const strategies::StrategyEntry& entry = strategies::find_strategy(strategy);
-  return entry.usually_spreads_over("data") || entry.usually_spreads_over("tensor");
+  return entry.usually_spreads_over("data") || entry.usually_spreads_over("tensor") ||
+         entry.usually_spreads_over("context");
 }
 
 bool reads(const std::string& strategy, const std::string& option) {
@@ -76,10 +77,10 @@ void expect_every_strategy_equal_to_oracle(const models::WorkloadOptions& worklo
 
 TEST(StrategyRegistry, HoldsEveryStrategy) {
   // One whose self-registration is lost in linking would be missing here.
-  EXPECT_THAT(
-      strategies::strategy_names(),
-      ElementsAre("data_parallel", "ddp", "ddp_model_parallel", "model_parallel", "pipeline",
-                  "sequence_parallel", "single", "tensor_parallel", "zero1", "zero2", "zero3"));
+  EXPECT_THAT(strategies::strategy_names(),
+              ElementsAre("context_parallel", "data_parallel", "ddp", "ddp_model_parallel",
+                          "model_parallel", "pipeline", "sequence_parallel", "single",
+                          "tensor_parallel", "zero1", "zero2", "zero3"));
   for (const std::string& name : strategies::strategy_names()) {
     EXPECT_FALSE(strategies::find_strategy(name).summary.empty()) << name;
   }

@@ -130,6 +130,10 @@ std::vector<Mesh> meshes_of_a_gpt() {
       {"zero3", {.replicas = 2, .sharded = true}, {.accumulation_steps = 2}},
       {"zero3", {.replicas = 2, .pipeline_ranks = 2, .sharded = true}, {.schedule = "1f1b"}},
   };
+  all.push_back({"context_parallel", {.context_ranks = 2}});
+  all.push_back({"context_parallel", {.context_ranks = 2}, {.context_exchange = "ring"}});
+  all.push_back({"context_parallel", {.context_ranks = 4}, {.context_exchange = "gather"}});
+  all.push_back({"context_parallel", {.replicas = 2, .context_ranks = 2, .sharded = true}});
   for (const char* schedule : {"gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_v"}) {
     all.push_back({"pipeline", {.devices_per_rank = 2}, {.schedule = schedule}});
     all.push_back({"pipeline", {.pipeline_ranks = 2}, {.schedule = schedule}});
@@ -218,6 +222,8 @@ TEST(OneCurve, ASampleHasTheDropoutOfOneDeviceWhicheverReplicaTakesIt) {
   for (const Mesh& mesh :
        std::vector<Mesh>{{"data_parallel", {.devices_per_rank = 2}},
                          {"ddp", {.replicas = 3}},
+                         {"context_parallel", {.context_ranks = 2}},
+                         {"context_parallel", {.context_ranks = 2}, {.context_exchange = "ring"}},
                          {"zero3", {.replicas = 2, .sharded = true}, {.accumulation_steps = 2}},
                          {"pipeline", {.devices_per_rank = 2}, {.split_size = 3}}}) {
     SCOPED_TRACE(testing::Message() << mesh);

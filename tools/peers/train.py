@@ -20,16 +20,20 @@ from pathlib import Path
 
 from command_line import Parser, at_least_one, not_negative
 from torch_peers import launched, ranks
-from torch_peers.placement import RANKED, SCHEDULES, Placement, place
+from torch_peers.placement import CONTEXT_PARALLEL, RANKED, SCHEDULES, Placement, place
 
 MODELS = ("resnet50", "gpt-small", "gpt-tiny", "llama-small", "llama-tiny")
 ONE_DEVICE = ("single", "autocast")
 STRATEGIES = (*ONE_DEVICE, "data_parallel", *RANKED)
 SHARE_A_GPU = ("single", "ddp")  # Gloo reduces tensors of GPUs, and sends none
 RECOMPUTING = ("single", "ddp")
+BUCKETED = ("ddp", *CONTEXT_PARALLEL)  # DDP averages their gradients
 # The transformer blocks of each model that can repeat forward passes. ResNet-50 cannot: its running
 # statistics would take in each batch twice.
 BLOCKS = {"gpt-small": 8, "gpt-tiny": 2, "llama-small": 8, "llama-tiny": 2}
+# Of the models of context parallelism: positions of a sample, and heads of attention.
+POSITIONS = {"gpt-small": 128, "gpt-tiny": 32}
+HEADS = {"gpt-small": 8, "gpt-tiny": 4}
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -56,13 +60,17 @@ def parse_arguments() -> argparse.Namespace:
     add("--no-reshard-after-forward", action="store_true",
         help="fsdp: keep gathered layers from the forward pass to the backward pass")  # fmt: skip
     add("--wrap", choices=("layers", "blocks"), help="fsdp: units of gathering (layers)")
-    add("--bucket-mb", type=float, help="ddp: size of a gradient bucket in MiB (25)")
-    add("--static-graph", action="store_true", help="ddp: set static_graph")
+    add("--bucket-mb", type=float, help=f"{', '.join(BUCKETED)}: MiB of a gradient bucket (25)")
+    add("--static-graph", action="store_true", help=f"{', '.join(BUCKETED)}: set static_graph")
     add("--recompute", choices=("none", "full"), default="none",
         help="single, ddp: blocks repeat their forward pass in the backward pass (none)")  # fmt: skip
     add("--segments", type=int, metavar="N",
         help="--recompute full: N runs of blocks; all but the last are repeated (every block)")  # fmt: skip
     add("--reentrant", action="store_true", help="--recompute full: use reentrant autograd")
+    add("--order", choices=("zigzag", "contiguous"),
+        help="ring_attention: positions of a rank, two parts or one (zigzag)")  # fmt: skip
+    add("--rotate", choices=("allgather", "alltoall"),
+        help="ring_attention: exchange of keys and values (allgather)")  # fmt: skip
     add("--schedule", choices=SCHEDULES, default="1f1b", help="pipelining: schedule (1f1b)")
     add("--split-size", type=number, default=12, help="pipelining: micro-batch size (12)")
     add("--cut", default="layer3", help="first layer of each stage after the first, joined by +")
@@ -78,20 +86,23 @@ def parse_arguments() -> argparse.Namespace:
     if arguments.wrap and arguments.strategy != "fsdp":
         parser.error(f"--wrap: of fsdp, not of {arguments.strategy}")
     bucket = arguments.bucket_mb is not None
-    if (bucket or arguments.static_graph) and arguments.strategy != "ddp":
+    if (bucket or arguments.static_graph) and arguments.strategy not in BUCKETED:
         option = "--bucket-mb" if bucket else "--static-graph"
-        parser.error(f"{option}: of ddp, not of {arguments.strategy}")
+        parser.error(f"{option}: of {', '.join(BUCKETED)}, not of {arguments.strategy}")
     if bucket and arguments.bucket_mb <= 0:
         parser.error(f"--bucket-mb: {arguments.bucket_mb:g} is not above 0")
     if arguments.compile and arguments.strategy == "tensor_parallel":
         parser.error("--compile: not of tensor_parallel")
     if arguments.format and arguments.strategy != "autocast":
         parser.error(f"--format: of autocast, not of {arguments.strategy}")
-    if why := why_no_recomputation(arguments) or why_not_these_files(arguments):
+    checks = (why_no_recomputation, why_no_context_parallelism, why_not_these_files)
+    if why := next(filter(None, (check(arguments) for check in checks)), None):
         parser.error(why)
     arguments.seed = 1 if arguments.seed is None else arguments.seed
     arguments.format = arguments.format or "bfloat16"
     arguments.wrap = arguments.wrap or "layers"
+    arguments.order = arguments.order or "zigzag"
+    arguments.rotate = arguments.rotate or "allgather"
     try:
         arguments.launch = launched.launch_of(arguments)
     except ValueError as error:
@@ -115,6 +126,31 @@ def why_no_recomputation(arguments: argparse.Namespace) -> str | None:
         return f"{named}: not of --compile"
     if segments and not 2 <= arguments.segments <= BLOCKS[arguments.model]:
         return f"--segments: {arguments.segments} is not from 2 to {BLOCKS[arguments.model]}"
+    return None
+
+
+def why_no_context_parallelism(arguments: argparse.Namespace) -> str | None:
+    """Return in one line why the ranks cannot share each sample's positions, or None."""
+    strategy, model, devices = arguments.strategy, arguments.model, arguments.devices
+    ring = strategy == "ring_attention"
+    for option, value in (("--order", arguments.order), ("--rotate", arguments.rotate)):
+        if value and not ring:
+            return f"{option}: of ring_attention, not of {strategy}"
+    if strategy not in CONTEXT_PARALLEL:
+        return None
+    if arguments.device != "cpu":
+        return f"--device: {strategy} is of cpu, not of {arguments.device}"
+    if model not in POSITIONS:
+        return f"--model: {strategy} is of {', '.join(POSITIONS)}, not of {model}"
+    zigzag = ring and arguments.order != "contiguous"
+    shared = {"positions": POSITIONS[model] // (2 if zigzag else 1)}
+    if not ring:
+        shared["heads"] = HEADS[model]
+    counts = range(1, min(shared.values()) + 1)
+    fit = [count for count in counts if all(number % count == 0 for number in shared.values())]
+    if devices not in fit:
+        why = f"cannot share the {' and '.join(shared)} of {model} evenly"
+        return f"--devices: {devices} {why}; use one of {', '.join(map(str, fit))}"
     return None
 
 

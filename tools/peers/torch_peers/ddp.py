@@ -6,6 +6,7 @@ global mean.
 
 import argparse
 
+import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from torch_peers.measurement import train
@@ -13,18 +14,23 @@ from torch_peers.recomputation import recomputing
 from torch_peers.whole_model import compiled, make_batches, make_layers
 
 
-def run(arguments: argparse.Namespace, job) -> dict:
-    """Train one replica."""
-    layers = make_layers(arguments, job)
-    model = recomputing(arguments, layers)
-    optimizer = job.make_optimizer(model.parameters())
+def replicated(arguments: argparse.Namespace, model: torch.nn.Module) -> DistributedDataParallel:
+    """Return the model as a replica, which averages gradients as the user asks for it."""
     own = None if arguments.device == "cpu" else [arguments.place]
-    replica = DistributedDataParallel(
+    return DistributedDataParallel(
         model,
         own,
         gradient_as_bucket_view=True,
         bucket_cap_mb=arguments.bucket_mb,
         static_graph=arguments.static_graph,
     )
+
+
+def run(arguments: argparse.Namespace, job) -> dict:
+    """Train one replica."""
+    layers = make_layers(arguments, job)
+    model = recomputing(arguments, layers)
+    optimizer = job.make_optimizer(model.parameters())
+    replica = compiled(arguments, replicated(arguments, model))
     batches = make_batches(arguments, job)
-    return train(arguments, job, layers, compiled(arguments, replica), batches, optimizer)
+    return train(arguments, job, layers, replica, batches, optimizer)

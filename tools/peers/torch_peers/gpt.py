@@ -14,25 +14,39 @@ from torch_peers.measurement import BATCHES
 
 
 class Embedding(nn.Module):
-    """Token plus position."""
+    """Token plus position. `positions` are those of the tokens; None: 0, 1, 2 and so on."""
 
     def __init__(self, size: "Gpt") -> None:
         super().__init__()
+        self.positions = None
         self.token = nn.Embedding(size.vocabulary, size.features)
         self.position = nn.Embedding(size.sequence, size.features)
 
     def forward(self, tokens):
         """Return [batch, sequence, features]."""
-        positions = torch.arange(tokens.shape[1], device=tokens.device)
+        positions = self.positions
+        if positions is None:
+            positions = torch.arange(tokens.shape[1], device=tokens.device)
         return self.token(tokens) + self.position(positions)
 
 
+def causal(parts: torch.Tensor) -> torch.Tensor:
+    """Return attention's output [n, positions, heads, features].
+
+    `parts` has query, key and value: [n, positions, heads, 3, features].
+    """
+    query, key, value = parts.permute(3, 0, 2, 1, 4)
+    mixed = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+    return mixed.transpose(1, 2)
+
+
 class Attention(nn.Module):
-    """Causal attention."""
+    """Causal attention. `mix` computes the output from query, key and value of the positions."""
 
     def __init__(self, size: "Gpt") -> None:
         super().__init__()
         self.head_features = size.features // size.heads
+        self.mix = causal
         self.qkv = nn.Linear(size.features, 3 * size.features)
         self.projection = nn.Linear(size.features, size.features)
 
@@ -40,9 +54,8 @@ class Attention(nn.Module):
         """Return a tensor of the shape of `x`."""
         wide = self.qkv(x)
         n, sequence, _ = wide.shape
-        parts = wide.view(n, sequence, -1, 3, self.head_features).permute(3, 0, 2, 1, 4)
-        mixed = nn.functional.scaled_dot_product_attention(*parts, is_causal=True)
-        return self.projection(mixed.transpose(1, 2).reshape(n, sequence, -1))
+        parts = wide.view(n, sequence, -1, 3, self.head_features)
+        return self.projection(self.mix(parts).reshape(n, sequence, -1))
 
 
 class Mlp(nn.Module):

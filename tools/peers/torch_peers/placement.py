@@ -11,7 +11,9 @@ SCHEDULES = {
     "zb_v": "ZBVZeroBubble",
     "dualpipe_v": "DualPipeV",
 }
-RANKED = ("ddp", "zero1", "fsdp", "tensor_parallel", "pipelining")  # a rank for each device
+CONTEXT_PARALLEL = ("ulysses", "ring_attention")  # a rank has a part of each sample's positions
+# Strategies with a rank for each device.
+RANKED = ("ddp", "zero1", "fsdp", "tensor_parallel", "pipelining", *CONTEXT_PARALLEL)
 
 
 @dataclass(frozen=True)

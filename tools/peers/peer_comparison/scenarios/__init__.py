@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from peer_comparison.contenders import Scenario, Settings
+from peer_comparison.scenarios.context import context
 from peer_comparison.scenarios.data_parallel import data_parallel
 from peer_comparison.scenarios.every_way import every_way
 from peer_comparison.scenarios.gpt import gpt
@@ -100,6 +101,20 @@ SCENARIOS: dict[str, Entry] = {
         splits=(),
         quick_splits=(),
         lacks=("image", "splits", "cuts", "devices"),
+    ),
+    "context": Entry(
+        partial(context, model="gpt-small"),
+        batch=8,
+        splits=(),
+        quick_splits=(),
+        lacks=("image", "splits", "cuts", "device", "devices"),
+    ),
+    "context_tiny": Entry(
+        partial(context, model="gpt-tiny"),
+        batch=8,
+        splits=(),
+        quick_splits=(),
+        lacks=("image", "splits", "cuts", "device", "devices"),
     ),
     "train": Entry(
         train,

@@ -55,7 +55,7 @@ class AttentionGradients {
   at::Tensor of_queries_;
 };
 
-/// What a node keeps for its backward pass; `whole` has the output in the format of `qkv`.
+/// The tensors that a node keeps for its backward pass; the output has the format of `qkv`.
 struct SavedAttention {
   at::Tensor qkv;
   std::int64_t heads;

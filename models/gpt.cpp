@@ -85,6 +85,7 @@ ModelEntry gpt_entry(const std::string& name, const std::string& summary, const 
       .default_cut = {"blocks." + std::to_string((size.blocks + 1) / 2)},
       .layers = size.blocks + 3,
       .longest_sequence = size.longest_sequence,
+      .default_sequence = size.default_sequence,
       .sharded_sizes = {{"heads", size.heads}, {"vocabulary", size.vocabulary}},
       .family = "gpt",
       .has_dropout = true};

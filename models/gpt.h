@@ -15,6 +15,7 @@ struct GptSize {
   std::int64_t heads = 0;
   std::int64_t longest_sequence = 0;
   std::int64_t vocabulary = 0;
+  std::int64_t default_sequence = 0;  // 0: the longest
 };
 
 /// Width multiplies the features of a head; the number of heads stays. Initial values are GPT-2's:

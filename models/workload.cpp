@@ -86,7 +86,7 @@ Workload::Workload(const WorkloadOptions& options)
 }
 
 std::int64_t Workload::sequence_length() const {
-  return options_.sequence_length == 0 ? entry_->longest_sequence : options_.sequence_length;
+  return options_.sequence_length == 0 ? entry_->usual_sequence() : options_.sequence_length;
 }
 
 std::int64_t Workload::image_size() const {

@@ -65,6 +65,8 @@ struct Costs {
   double ideal_bubble = 0;          // fraction of the step
   int stages = 1;
   int live_micro_batches = 1;           // the most on this rank's devices
+  double attention_imbalance = 0;       // the most pairs of query and key on a rank over the mean;
+                                        // 0: ranks share no positions
   std::vector<StateBytes> memory = {};  // [device of this rank]; empty: there is no formula
   CallLists calls = {};                 // per rank and step, without exchanges of two ranks
 };

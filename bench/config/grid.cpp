@@ -191,7 +191,7 @@ class Grid {
     }
     config.loss = "cross_entropy";
     const Chosen* chosen = find_chosen(selection_, "sequence_length");
-    if (config.sequence_length == 0) config.sequence_length = model->longest_sequence;
+    if (config.sequence_length == 0) config.sequence_length = model->usual_sequence();
     if (config.sequence_length > model->longest_sequence) {
       throw std::invalid_argument(fmt::format("{}: {} is too long for {}; expected 1 to {}",
                                               where_of(chosen, find_option("sequence_length")),

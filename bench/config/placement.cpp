@@ -57,6 +57,11 @@ Mesh mesh_of(const Config& config, const StrategyEntry& strategy) {
   return mesh;
 }
 
+/// Returns whether the devices of a replica's stages are consecutive.
+bool has_neighbouring_stages(const Mesh& mesh) {
+  return mesh.size("pipeline") == 1 || mesh.size("data") == 1 || mesh.coordinate(1, "data") == 0;
+}
+
 /// Refuses a replica with fewer samples than micro-batches.
 void require_samples(std::int64_t samples, std::int64_t parts) {
   if (samples >= parts) return;
@@ -100,7 +105,8 @@ std::optional<Mesh> usual_mesh(const std::vector<std::string>& dimensions, int d
 }
 
 int usual_ranks(const Mesh& mesh) {
-  return mesh.size("tensor") * mesh.size("context") > 1 ? mesh.size() : mesh.size("data");
+  const bool of_one_rank_each = mesh.size("tensor") * mesh.size("context") > 1;
+  return of_one_rank_each || !has_neighbouring_stages(mesh) ? mesh.size() : mesh.size("data");
 }
 
 schedules::Sharded sharded_state(const Config& config) {
@@ -191,6 +197,13 @@ Placement placement_of(const Config& config) {
     throw std::invalid_argument(fmt::format(
         "--ranks {}: {} parallelism needs one rank per device; leave it out, or give {}", ranks,
         placement.tensor_ranks() > 1 ? "tensor" : "context", placement.devices()));
+  }
+  if (!has_neighbouring_stages(placement.mesh) && ranks != placement.devices()) {
+    throw std::invalid_argument(
+        fmt::format("--ranks {}: with --mesh {} a rank's devices would be of several replicas; "
+                    "leave it out, or "
+                    "write pipeline last",
+                    ranks, config.mesh));
   }
   if (ranks % placement.replicas() != 0 || placement.devices() % ranks != 0) {
     throw std::invalid_argument(

@@ -35,10 +35,17 @@ struct Placement {
   int ranks_per_replica() const { return std::max(ranks / replicas(), 1); }
   /// Returns the number of processes for a replica's stages.
   int pipeline_ranks() const { return ranks_per_replica() / (tensor_ranks() * context_ranks()); }
-  int replica_of(int rank) const { return rank / ranks_per_replica(); }
+  int replica_of(int rank) const { return coordinate(rank, "data"); }
   /// Returns the rank's index in its pipeline.
-  int pipeline_rank_of(int rank) const {
-    return rank % ranks_per_replica() / (tensor_ranks() * context_ranks());
+  int pipeline_rank_of(int rank) const { return coordinate(rank, "pipeline") / devices_per_rank(); }
+  /// Returns the coordinate of the rank's first device.
+  int coordinate(int rank, std::string_view dimension) const {
+    return mesh.coordinate(rank * devices_per_rank(), dimension);
+  }
+  /// Returns the number of the neighbouring replicas among which the rank shards its state, if
+  /// `groups` of them do.
+  int shard_group_of(int rank, int groups) const {
+    return replica_of(rank) / (replicas() / groups);
   }
 
   /// Returns the ranks that differ from `rank` only in these dimensions, itself included,

@@ -175,7 +175,7 @@ datasets::Datasets training_data(const Config& row, const training::TrainingOpti
     wanted.image_size = image_size_of(row, model, set);
   }
   wanted.real_targets = row.targets == "real";
-  wanted.sequence = row.sequence_length == 0 ? model.longest_sequence : row.sequence_length;
+  wanted.sequence = row.sequence_length == 0 ? model.usual_sequence() : row.sequence_length;
   wanted.token_dtype = options.token_dtype;
   wanted.seed = static_cast<std::uint64_t>(row.seed);
   wanted.validation = options.validation;

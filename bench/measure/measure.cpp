@@ -37,6 +37,10 @@ std::vector<reports::Metric> metrics() {
       {.name = "bubble_ideal", .unit = "fraction", .better = "lower", .deterministic = true},
       {.name = "communication", .unit = "calls or bytes", .better = "lower", .deterministic = true},
       {.name = "live_micro_batches", .unit = "count", .better = "lower", .deterministic = true},
+      {.name = "attention_imbalance",
+       .unit = "most over mean",
+       .better = "lower",
+       .deterministic = true},
       {.name = "aten_operators", .unit = "calls", .better = "lower", .deterministic = true},
   };
 }

@@ -53,7 +53,8 @@ void attention(benchmark::State& state) {
   stratagem::bench::time_by_turns(state, [&](bool own) { return seconds_of(problem, own); });
 }
 
-// Shapes of gpt-small, a micro-batch and a whole batch, and of gpt2 at its whole length.
+// Shapes of gpt-small, a micro-batch and a whole batch, of gpt2 at its whole length, and of
+// gpt-long.
 constexpr auto shapes = [](auto* benchmark) {
   benchmark->ArgNames({"batch", "sequence", "heads", "bits", "threads"});
   for (const std::int64_t threads : {1, 2}) {
@@ -61,6 +62,9 @@ constexpr auto shapes = [](auto* benchmark) {
       benchmark->Args({2, 128, 8, bits, threads});
       benchmark->Args({8, 128, 8, bits, threads});
       benchmark->Args({1, 1024, 12, bits, threads});
+      for (const std::int64_t sequence : {2048, 4096, 8192}) {
+        benchmark->Args({1, sequence, 8, bits, threads});
+      }
     }
   }
 };

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <functional>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -42,6 +43,12 @@ class Factory {
   distributed::BackendOptions options_;
   distributed::Backend backend_;
 };
+
+/// Returns the ranks of which `holds` is true.
+std::vector<int> those(std::vector<int> ranks, const std::function<bool(int)>& holds) {
+  std::erase_if(ranks, [&](int rank) { return !holds(rank); });
+  return ranks;
+}
 
 /// Two devices of a replica's pipeline: the first hands its stage's results to the second.
 struct Passage {
@@ -95,6 +102,14 @@ JobGroups::JobGroups(const Config& config, Placement placement, const TaskContex
   all_ = factory.make("all", everyone, *devices.front());
   const int copies = static_cast<int>(config.replicas_of_shards);
   const std::vector<int> replicas = placement_.group(rank, {"data", "context"});
+  const auto shards_with = [&](int other) {
+    return placement_.shard_group_of(other, copies) == placement_.shard_group_of(rank, copies);
+  };
+  const auto has_the_same_shard = [&](int other) {
+    const int each = placement_.replicas() / copies;
+    return placement_.replica_of(other) % each == placement_.replica_of(rank) % each &&
+           placement_.coordinate(other, "context") == placement_.coordinate(rank, "context");
+  };
   for (std::size_t index = 0; index < devices.size() && replicas.size() > 1; ++index) {
     const auto make = [&](const char* name, std::vector<int> members) {
       return factory.make(fmt::format("{} of device {}", name, index), std::move(members),
@@ -102,8 +117,8 @@ JobGroups::JobGroups(const Config& config, Placement placement, const TaskContex
     };
     data_.push_back(make("data", replicas));
     if (copies == 1) continue;
-    shards_.push_back(make("shards", ranks::neighbours(replicas, rank, copies)));
-    copies_.push_back(make("copies", ranks::counterparts(replicas, rank, copies)));
+    shards_.push_back(make("shards", those(replicas, shards_with)));
+    copies_.push_back(make("copies", those(replicas, has_the_same_shard)));
   }
   if (placement_.pipeline_ranks() > 1) {
     const std::vector<int> members = placement_.group(rank, {"pipeline"});
@@ -127,7 +142,7 @@ JobGroups::JobGroups(const Config& config, Placement placement, const TaskContex
   }
   const std::vector<int> with_gradients = sharded_state(config) == "none"
                                               ? placement_.group(rank, {"pipeline", "tensor"})
-                                              : ranks::neighbours(everyone, rank, copies);
+                                              : those(everyone, shards_with);
   const strategies::PlanRequest request = plan_request(config);
   if (request.needs_norm && strategies::sums_norms_over_ranks(request)) {
     norm_ = factory.make("norm", with_gradients, *devices.front());

@@ -234,6 +234,9 @@ reports::Repetition record_of(const Session& session, const TaskContext& context
   repetition.mfu = utilisation(session, peak_gflops, repetition.flops_per_step, typical_ms);
   for (const auto& step : run.steps) repetition.loss.push_back(step->loss());
   repetition.counters["live_micro_batches"] = costs.live_micro_batches;
+  if (costs.attention_imbalance > 0) {
+    repetition.counters["attention_imbalance"] = costs.attention_imbalance;
+  }
   if (repetition.mfu && costs.recomputed_flops > 0) {
     repetition.counters["hfu"] = *repetition.mfu * (1 + costs.recomputed_flops / costs.flops);
   }

@@ -49,7 +49,8 @@ struct ModelEntry {
   std::int64_t smallest_image = 0;
   std::vector<std::string> default_cut = {};  // the cut into two stages
   std::int64_t layers = 0;                    // the number of layers from make()
-  std::int64_t longest_sequence = 0;          // in tokens; also the default
+  std::int64_t longest_sequence = 0;          // in tokens
+  std::int64_t default_sequence = 0;          // in tokens; 0: the longest
   /// The sizes that tensor parallelism shards, at least one for each rank; empty: it cannot split
   /// this model.
   std::vector<ShardedSize> sharded_sizes = {};
@@ -64,6 +65,9 @@ struct ModelEntry {
 
   bool has_images() const { return input_kind == InputKind::image; }
   bool has_tokens() const { return input_kind == InputKind::tokens; }
+  std::int64_t usual_sequence() const {
+    return default_sequence == 0 ? longest_sequence : default_sequence;
+  }
   /// Returns whether ranks can share the positions of a sample: layers of the model's own know
   /// theirs.
   bool shares_positions() const { return has_tokens() && !sharded_sizes.empty(); }

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace stratagem::context_parallel {
@@ -67,6 +68,17 @@ std::vector<std::int64_t> ContextLayout::positions(std::int64_t first, std::int6
 models::Shape ContextLayout::boundary(models::Shape whole) const {
   if (whole.size() == 3) whole[position_dimension] /= group_.size();
   return whole;
+}
+
+double ContextLayout::imbalance() const {
+  if (form_.shares_heads) return 1;
+  const std::int64_t length = own_positions() * group_.size();
+  std::int64_t most = 0;
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    most = std::max(most, visible_pairs(order_, group_.size(), rank, length));
+  }
+  const double all = 0.5 * static_cast<double>(length) * static_cast<double>(length + 1);
+  return static_cast<double>(most) * group_.size() / all;
 }
 
 strategies::CommunicationCounts ContextLayout::communication(int stage,

@@ -41,6 +41,9 @@ class ContextLayout {
   bool is_first() const { return group_.rank() == 0; }
   /// Returns the shape between two stages on this rank, from that on a single device.
   models::Shape boundary(models::Shape whole) const;
+  /// Returns the most pairs of a query and a key that it sees on a rank, over the mean of the
+  /// ranks.
+  double imbalance() const;
   /// Returns this rank's part of a loss that is a mean over positions.
   double share() const { return 1.0 / group_.size(); }
 

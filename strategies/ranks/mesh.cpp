@@ -42,25 +42,25 @@ std::string text_of(const std::vector<MeshDimension>& dimensions) {
 Mesh::Mesh(const std::vector<MeshDimension>& dimensions) {
   for (const std::string_view name : names) dimensions_.push_back({std::string(name), 1});
   std::vector<bool> seen(dimensions_.size(), false);
-  std::size_t last = 0;
-  bool in_order = true;
-  for (const auto& [name, size] : dimensions) {
-    const std::size_t index = index_of(name);
-    if (size > 1) in_order = in_order && index >= std::exchange(last, index);
+  std::vector<MeshDimension> larger;
+  for (const MeshDimension& each : dimensions) {
+    const std::size_t index = index_of(each.name);
     if (seen[index]) {
       throw std::invalid_argument(
-          fmt::format("--mesh: {} appears twice; give each dimension once", name));
+          fmt::format("--mesh: {} appears twice; give each dimension once", each.name));
     }
-    if (size < 1) {
-      throw std::invalid_argument(fmt::format("--mesh: {}={} is below 1", name, size));
+    if (each.size < 1) {
+      throw std::invalid_argument(fmt::format("--mesh: {}={} is below 1", each.name, each.size));
     }
     seen[index] = true;
-    dimensions_[index].size = size;
+    dimensions_[index].size = each.size;
+    if (each.size > 1) larger.push_back(each);
   }
-  if (in_order) return;
-  throw std::invalid_argument(fmt::format(
-      "--mesh: dimensions must be in the order data, pipeline, context, tensor; write {}",
-      shortest()));
+  // Those of size 1 keep their place.
+  auto next = larger.begin();
+  for (MeshDimension& each : dimensions_) {
+    if (each.size > 1) each = *next++;
+  }
 }
 
 int Mesh::size() const {
@@ -111,12 +111,12 @@ std::string Mesh::shortest() const {
 }
 
 std::size_t Mesh::index_of(std::string_view dimension) const {
-  const auto found = std::ranges::find(names, dimension);
-  if (found == names.end()) {
+  const auto found = std::ranges::find(dimensions_, dimension, &MeshDimension::name);
+  if (found == dimensions_.end()) {
     throw std::invalid_argument(fmt::format(
         "--mesh: unknown dimension \"{}\"; use data, pipeline, context or tensor", dimension));
   }
-  return static_cast<std::size_t>(found - names.begin());
+  return static_cast<std::size_t>(found - dimensions_.begin());
 }
 
 int Mesh::stride(std::size_t dimension) const {
@@ -131,23 +131,6 @@ void Mesh::require_position(int position) const {
   if (position >= 0 && position < size()) return;
   throw std::invalid_argument(
       fmt::format("position {} does not exist in the mesh {}", position, to_string()));
-}
-
-std::vector<int> neighbours(const std::vector<int>& group, int own, int parts) {
-  const auto place = std::ranges::find(group, own) - group.begin();
-  const auto each = std::ssize(group) / parts;
-  const auto first = group.begin() + place / each * each;
-  return {first, first + each};
-}
-
-std::vector<int> counterparts(const std::vector<int>& group, int own, int parts) {
-  const auto place = std::ranges::find(group, own) - group.begin();
-  const auto each = std::ssize(group) / parts;
-  std::vector<int> found;
-  for (auto index = place % each; index < std::ssize(group); index += each) {
-    found.push_back(group[static_cast<std::size_t>(index)]);
-  }
-  return found;
 }
 
 Mesh parse_mesh(std::string_view text) {

@@ -1,9 +1,10 @@
 // Mesh: the job's devices arranged on named dimensions.
 //
 // Positions count with the last dimension fastest, so with "data=2/pipeline=2" position 1 is data
-// 0, pipeline 1. A collective runs over a group: the positions that differ in some dimensions only.
-// Tensor parallelism communicates most and is last, so that its groups are neighbours; data
-// parallelism is first (the order of Megatron-LM, arXiv 2104.04473, section 4).
+// 0, pipeline 1, and with "pipeline=2/data=2" it is pipeline 0, data 1. A collective runs over a
+// group: the positions that differ in some dimensions only. In the usual order tensor parallelism,
+// which communicates most, is last, so that its groups are neighbours; data parallelism is first
+// (the order of Megatron-LM, arXiv 2104.04473, section 4).
 #pragma once
 
 #include <initializer_list>
@@ -22,9 +23,9 @@ struct MeshDimension {
 
 class Mesh {
  public:
-  /// Takes data, pipeline, context and tensor, in this order; a missing dimension has size 1, and
-  /// one of size 1 may be anywhere. Throws std::invalid_argument for another order or name, a
-  /// repeated name, or a size below 1.
+  /// Takes data, pipeline, context and tensor in any order, which is that of the positions; a
+  /// missing dimension has size 1. Throws std::invalid_argument for another name, a repeated name,
+  /// or a size below 1.
   explicit Mesh(const std::vector<MeshDimension>& dimensions = {});
 
   /// Returns the number of positions.
@@ -52,11 +53,6 @@ class Mesh {
 
   std::vector<MeshDimension> dimensions_;
 };
-
-/// Cut a group of ranks into `parts` of equally many neighbours. Return the part that contains
-/// `own`, and the ranks at the place of `own` in each part.
-std::vector<int> neighbours(const std::vector<int>& group, int own, int parts);
-std::vector<int> counterparts(const std::vector<int>& group, int own, int parts);
 
 /// Parses "data=2/pipeline=2". Throws std::invalid_argument, in one line, for anything else.
 Mesh parse_mesh(std::string_view text);

@@ -56,7 +56,10 @@ strategies::Costs StagedStrategy::costs(std::int64_t samples) const {
   }
   add_group_costs(costs, plan.plan.schedule);
   if (layout_) add_collectives(costs, plan);
-  if (context_) add_attention(costs, plan);
+  if (context_) {
+    add_attention(costs, plan);
+    costs.attention_imbalance = context_->imbalance();
+  }
   add_transfers(costs, plan);
   if ((updates_->clips() || updates_->scales()) && groups_.norm != nullptr) {
     costs.collectives["all_reduce"] += {.calls = 1, .payload_bytes = sizeof(double)};

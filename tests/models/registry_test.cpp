@@ -64,7 +64,7 @@ TEST(Registry, OnlyWhatIsNearIsSuggested) {
 // Fails when a file with a registration is lost at link time.
 TEST(ModelRegistry, HasEveryModel) {
   EXPECT_EQ(model_names(),
-            (std::vector<std::string>{"column_linear", "gpt-small", "gpt-tiny", "gpt2", "gpt2-xl",
+            (std::vector<std::string>{"column_linear", "gpt-long", "gpt-small", "gpt-tiny", "gpt2", "gpt2-xl",
                                       "linear", "llama-small", "llama-tiny", "llama3-8b", "mlp",
                                       "resnet18", "resnet50", "toy"}));
 }
@@ -76,8 +76,8 @@ TEST(ModelRegistry, NearestName) {
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
                  "unknown model \"resnet51\": did you mean \"resnet50\"? "
-                 "choices: column_linear, gpt-small, gpt-tiny, gpt2, gpt2-xl, linear, llama-small, "
-                 "llama-tiny, llama3-8b, mlp, resnet18, resnet50, toy");
+                 "choices: column_linear, gpt-long, gpt-small, gpt-tiny, gpt2, gpt2-xl, linear, "
+                 "llama-small, llama-tiny, llama3-8b, mlp, resnet18, resnet50, toy");
   }
 }
 

@@ -1,6 +1,7 @@
 // One rank's part of a training that is spread over several: its devices and its process groups.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -53,6 +54,12 @@ void over_the_backend_in_order(Case of, const Test& test) {
   test(of);
 }
 
+/// Returns the ranks of which `holds` is true.
+inline std::vector<int> those(std::vector<int> ranks, const std::function<bool(int)>& holds) {
+  std::erase_if(ranks, [&](int rank) { return !holds(rank); });
+  return ranks;
+}
+
 struct RankTraining : Training {
   RankTraining(distributed::RankContext& ranks, const models::WorkloadOptions& options,
                const Spread& of)
@@ -65,20 +72,26 @@ struct RankTraining : Training {
                                        {"context", of.context_ranks},
                                        {"tensor", of.tensor_ranks}});
     const std::vector<int> counterparts = mesh.group(rank, {"data", "context"});
+    const int each = of.replicas / of.shard_groups;
+    const auto replica = [&](int other) { return mesh.coordinate(other, "data"); };
+    const auto shards_with = [&](int other) {
+      return replica(other) / each == replica(rank) / each;
+    };
+    const auto has_the_same_shard = [&](int other) {
+      return replica(other) % each == replica(rank) % each &&
+             mesh.coordinate(other, "context") == mesh.coordinate(rank, "context");
+    };
     for (int device = 0; counterparts.size() > 1 && device < of.devices_per_rank; ++device) {
       const std::string number = std::to_string(device);
       data.push_back(make(ranks, "data" + number, counterparts));
       if (of.shard_groups == 1) continue;
-      shards.push_back(make(ranks, "shards" + number,
-                            stratagem::ranks::neighbours(counterparts, rank, of.shard_groups)));
-      copies.push_back(make(ranks, "copies" + number,
-                            stratagem::ranks::counterparts(counterparts, rank, of.shard_groups)));
+      shards.push_back(make(ranks, "shards" + number, those(counterparts, shards_with)));
+      copies.push_back(make(ranks, "copies" + number, those(counterparts, has_the_same_shard)));
     }
     if (of.tensor_ranks > 1) tensor = make(ranks, "tensor", mesh.group(rank, {"tensor"}));
     if (of.context_ranks > 1) context_group = make(ranks, "context", mesh.group(rank, {"context"}));
     const std::vector<int> with_gradients =
-        of.sharded ? stratagem::ranks::neighbours(everyone, rank, of.shard_groups)
-                   : mesh.group(rank, {"pipeline", "tensor"});
+        of.sharded ? those(everyone, shards_with) : mesh.group(rank, {"pipeline", "tensor"});
     const bool needs_norm = options.optimizer.clip_norm > 0 || options.loss_scale != 1;
     if (needs_norm && with_gradients.size() > 1) {
       norm = make(ranks, "norm", with_gradients);

@@ -22,7 +22,7 @@ from command_line import Parser, at_least_one, not_negative
 from torch_peers import launched, ranks
 from torch_peers.placement import CONTEXT_PARALLEL, RANKED, SCHEDULES, Placement, place
 
-MODELS = ("resnet50", "gpt-small", "gpt-tiny", "llama-small", "llama-tiny")
+MODELS = ("resnet50", "gpt-small", "gpt-long", "gpt-tiny", "llama-small", "llama-tiny")
 ONE_DEVICE = ("single", "autocast")
 STRATEGIES = (*ONE_DEVICE, "data_parallel", *RANKED)
 SHARE_A_GPU = ("single", "ddp")  # Gloo reduces tensors of GPUs, and sends none
@@ -30,10 +30,10 @@ RECOMPUTING = ("single", "ddp")
 BUCKETED = ("ddp", *CONTEXT_PARALLEL)  # DDP averages their gradients
 # The transformer blocks of each model that can repeat forward passes. ResNet-50 cannot: its running
 # statistics would take in each batch twice.
-BLOCKS = {"gpt-small": 8, "gpt-tiny": 2, "llama-small": 8, "llama-tiny": 2}
+BLOCKS = {"gpt-small": 8, "gpt-long": 4, "gpt-tiny": 2, "llama-small": 8, "llama-tiny": 2}
 # Of the models of context parallelism: positions of a sample, and heads of attention.
-POSITIONS = {"gpt-small": 128, "gpt-tiny": 32}
-HEADS = {"gpt-small": 8, "gpt-tiny": 4}
+POSITIONS = {"gpt-small": 128, "gpt-long": 4096, "gpt-tiny": 32}
+HEADS = {"gpt-small": 8, "gpt-long": 8, "gpt-tiny": 4}
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -4,9 +4,12 @@
 // or is refused in one line that names what would work. The combinations are generated, so a new
 // strategy is among them.
 #include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <stdexcept>
@@ -296,6 +299,22 @@ TEST_P(Combinations, EachTrainsAsOneDeviceOrIsRefusedInOneLine) {
   }
   // Without a pipeline schedule, each device's one layer runs backward right after its forward.
   EXPECT_TRUE(recomputes || GetParam().ends_with("model_parallel"));
+}
+
+TEST(OrdersOfAMesh, AllTrainAsOneDevice) {
+  for (const auto& [strategy, dimensions] : std::map<std::string, std::vector<std::string>>{
+           {"sequence_parallel", {"context=2", "data=2", "tensor=2"}},
+           {"pipeline", {"context=2", "data=2", "pipeline=2"}}}) {
+    std::vector<std::string> order = dimensions;
+    do {
+      const Combination of{.strategy = strategy,
+                           .mesh = fmt::format("{}", fmt::join(order, "/")),
+                           .shard = "parameters",
+                           .clips = true};
+      SCOPED_TRACE(command_of(of));
+      expect_update_of_one_device(row_of(of), /*in_own_arithmetic=*/false);
+    } while (std::ranges::next_permutation(order).found);
+  }
 }
 
 std::vector<std::string> trained_strategies() {

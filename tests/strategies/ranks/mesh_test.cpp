@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace stratagem::ranks::mesh_test {
 namespace {
@@ -49,14 +52,39 @@ TEST(Mesh, EveryGroupOfADimensionIsADisjointPart) {
   }
 }
 
-TEST(Mesh, AGroupIsCutIntoNeighboursAndTheirCounterparts) {
-  const std::vector<int> group = {1, 3, 5, 7, 9, 11};
-  EXPECT_THAT(neighbours(group, 5, 2), ElementsAre(1, 3, 5));
-  EXPECT_THAT(counterparts(group, 5, 2), ElementsAre(5, 11));
-  EXPECT_THAT(neighbours(group, 7, 3), ElementsAre(5, 7));
-  EXPECT_THAT(counterparts(group, 7, 3), ElementsAre(3, 7, 11));
-  EXPECT_EQ(neighbours(group, 9, 1), group);
-  EXPECT_THAT(counterparts(group, 9, 1), ElementsAre(9));
+TEST(Mesh, CountsPositionsInTheOrderThatIsWritten) {
+  const Mesh mesh = parse_mesh("tensor=2/data=3");
+  EXPECT_EQ(mesh.shortest(), "tensor=2/data=3");
+  EXPECT_EQ(mesh.to_string(), "tensor=2/pipeline=1/data=3");
+  EXPECT_EQ(mesh.coordinate(4, "tensor"), 1);
+  EXPECT_EQ(mesh.coordinate(4, "data"), 1);
+  EXPECT_THAT(mesh.group(4, {"data"}), ElementsAre(3, 4, 5));
+  EXPECT_THAT(mesh.group(4, {"tensor"}), ElementsAre(1, 4));
+  EXPECT_THAT(mesh.group(4, {"tensor", "data"}), ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST(Mesh, GroupsOfAnyDimensionsPartitionThePositions) {
+  std::mt19937 random(7);
+  const auto upto = [&](int most) { return std::uniform_int_distribution(1, most)(random); };
+  for (int trial = 0; trial < 1000; ++trial) {
+    std::vector<MeshDimension> dimensions = {
+        {"data", upto(3)}, {"pipeline", upto(3)}, {"context", upto(3)}, {"tensor", upto(3)}};
+    std::ranges::shuffle(dimensions, random);
+    const Mesh mesh(dimensions);
+    const std::string& first = dimensions[0].name;
+    const std::string& second = dimensions[1].name;
+    std::vector<int> seen(static_cast<std::size_t>(mesh.size()), 0);
+    for (int position = 0; position < mesh.size(); ++position) {
+      const std::vector<int> group = mesh.group(position, {first, second});
+      EXPECT_EQ(std::ssize(group), mesh.size(first) * mesh.size(second));
+      if (group.front() != position) continue;
+      for (const int member : group) {
+        ++seen[static_cast<std::size_t>(member)];
+        EXPECT_EQ(mesh.group(member, {second, first}), group);
+      }
+    }
+    EXPECT_THAT(seen, testing::Each(1)) << mesh.to_string();
+  }
 }
 
 TEST(Mesh, RefusesWhatIsNoMesh) {
@@ -76,7 +104,6 @@ TEST(Mesh, RefusesWhatIsNoMesh) {
   EXPECT_THAT(refusal("rows=2"),
               HasSubstr("unknown dimension \"rows\"; use data, pipeline, context or tensor"));
   EXPECT_THAT(refusal("data=2/data=2"), HasSubstr("data appears twice"));
-  EXPECT_THAT(refusal("tensor=2/pipeline=1/data=3"), HasSubstr("; write data=3/tensor=2"));
 }
 
 TEST(Mesh, HasOneShortestText) {

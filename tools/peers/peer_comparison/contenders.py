@@ -29,6 +29,7 @@ ROOT = PEERS.parent.parent
 JOBS = {
     "resnet50": "--loss mse --optimizer sgd --momentum 0",
     "gpt-small": "--optimizer adamw",
+    "gpt-long": "--optimizer adamw",
     "gpt-tiny": "--optimizer adamw",
     "llama-small": "--optimizer adamw",
     "llama-tiny": "--optimizer adamw",

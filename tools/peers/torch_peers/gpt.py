@@ -20,7 +20,7 @@ class Embedding(nn.Module):
         super().__init__()
         self.positions = None
         self.token = nn.Embedding(size.vocabulary, size.features)
-        self.position = nn.Embedding(size.sequence, size.features)
+        self.position = nn.Embedding(size.longest or size.sequence, size.features)
 
     def forward(self, tokens):
         """Return [batch, sequence, features]."""
@@ -96,6 +96,7 @@ class Gpt:
     heads: int
     sequence: int
     vocabulary: int
+    longest: int = 0  # rows of the position embedding; 0: as many as the sequence has
 
     OPTIMIZER = torch.optim.AdamW
     OPTIMIZER_OPTIONS = {"lr": 0.001, "weight_decay": 0.0, "fused": True}  # noqa: RUF012
@@ -140,5 +141,8 @@ class Gpt:
 
 JOBS = {
     "gpt-small": Gpt(features=512, blocks=8, heads=8, sequence=128, vocabulary=8192),
+    "gpt-long": Gpt(
+        features=512, blocks=4, heads=8, sequence=4096, vocabulary=256, longest=16384
+    ),
     "gpt-tiny": Gpt(features=64, blocks=2, heads=4, sequence=32, vocabulary=256),
 }

@@ -103,8 +103,8 @@ SCENARIOS: dict[str, Entry] = {
         lacks=("image", "splits", "cuts", "devices"),
     ),
     "context": Entry(
-        partial(context, model="gpt-small"),
-        batch=8,
+        partial(context, model="gpt-long"),
+        batch=1,
         splits=(),
         quick_splits=(),
         lacks=("image", "splits", "cuts", "device", "devices"),

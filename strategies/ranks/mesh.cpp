@@ -56,7 +56,7 @@ Mesh::Mesh(const std::vector<MeshDimension>& dimensions) {
     dimensions_[index].size = each.size;
     if (each.size > 1) larger.push_back(each);
   }
-  // Those of size 1 keep their place.
+  // Dimensions of size 1 keep their place.
   auto next = larger.begin();
   for (MeshDimension& each : dimensions_) {
     if (each.size > 1) each = *next++;

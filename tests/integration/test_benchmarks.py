@@ -48,7 +48,8 @@ def test_every_registered_strategy_that_fits_is_measured(benchmarks, devices, to
         for model in ("resnet50", "gpt-small")
     }
     assert found["gpt-small"] == strategies - too_few
-    assert found["resnet50"] == found["gpt-small"] - {"tensor_parallel", "sequence_parallel"}
+    of_tokens = {"tensor_parallel", "sequence_parallel", "context_parallel"}
+    assert found["resnet50"] == found["gpt-small"] - of_tokens
 
 
 def test_every_program_shows_the_summary_that_list_gives(benchmarks):
@@ -109,7 +110,9 @@ def test_wrong_flags_of_a_program_of_the_library(benchmarks, program):
     ):
         done = benchmarks(program, *arguments)
         assert (done.returncode, done.stdout) == (code, ""), arguments
-        assert done.stderr.count("\n") == 1 and word in done.stderr
+        # The library counts the arguments of the rows.
+        lines = [line for line in done.stderr.splitlines() if "inputs is very large" not in line]
+        assert len(lines) == 1 and word in lines[0]
     listed = benchmarks(program, "--benchmark_list_tests")
     assert listed.returncode == 0 and listed.stdout
 

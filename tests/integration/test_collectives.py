@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SMALL = ["--min-bytes", "1K", "--max-bytes", "64K", "--step-factor", 64, "--repetitions", 1]
 SCATTERS = ("reduce_scatter", "reduce_scatter_library")
 HALVES = (*SCATTERS, "all_gather", "gather", "scatter", "all_to_all")
-NAMES = ("all_reduce", "broadcast", "reduce", "send", *HALVES)
+NAMES = ("all_reduce", "broadcast", "reduce", "rotate", "send", *HALVES)
 
 
 def collectives(commands, *arguments, **variables):
@@ -36,11 +36,11 @@ def test_every_collective_has_bandwidths_and_a_link_model(commands, out):
         assert run["bus_gb_per_s"] == pytest.approx(factor * run["algorithm_gb_per_s"])
     sent = {
         name: {run["wire_bytes"] / run["bytes"] for run in runs if run["stratagem"]["strategy"] == name}
-        for name in (*SCATTERS, "all_to_all", "send")
+        for name in (*SCATTERS, "all_to_all", "rotate", "send")
     }
     # Gloo's own sums the whole everywhere: a ring's two passes.
     halves = {"reduce_scatter": {0.5}, "all_to_all": {0.5}}
-    assert sent == {**halves, "reduce_scatter_library": {1.0}, "send": {1.0}}
+    assert sent == {**halves, "reduce_scatter_library": {1.0}, "send": {1.0}, "rotate": {1.0}}
     calibration = results["context"]["stratagem"]["calibration"]
     for name in NAMES:
         assert calibration[f"{name}_latency_ms"] >= 0

@@ -64,9 +64,9 @@ TEST(Registry, OnlyWhatIsNearIsSuggested) {
 // Fails when a file with a registration is lost at link time.
 TEST(ModelRegistry, HasEveryModel) {
   EXPECT_EQ(model_names(),
-            (std::vector<std::string>{"column_linear", "gpt-long", "gpt-small", "gpt-tiny", "gpt2", "gpt2-xl",
-                                      "linear", "llama-small", "llama-tiny", "llama3-8b", "mlp",
-                                      "resnet18", "resnet50", "toy"}));
+            (std::vector<std::string>{"column_linear", "gpt-long", "gpt-small", "gpt-tiny", "gpt2",
+                                      "gpt2-xl", "linear", "llama-small", "llama-tiny", "llama3-8b",
+                                      "mlp", "resnet18", "resnet50", "toy"}));
 }
 
 TEST(ModelRegistry, NearestName) {

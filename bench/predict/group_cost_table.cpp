@@ -1,5 +1,6 @@
 #include "bench/predict/group_cost_table.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace stratagem::bench {
@@ -18,18 +19,24 @@ void GroupCostTable::add(const std::vector<MemoryMark>& marks) {
     const MemoryMark& after = marks[index + 1];
     const GroupCostKeys::Key key = keys_.of(before.action);
     const auto& [kind, group, samples, first] = key;
-    memory_[key] = {.kind = kind,
-                    .stage = group,
-                    .samples = samples,
-                    .first = first,
-                    .kept = difference(after.held, before.held),
-                    .most_bytes = after.peak - sum(before.held)};
+    memory_[key].push_back({.kind = kind,
+                            .stage = group,
+                            .samples = samples,
+                            .first = first,
+                            .kept = difference(after.held, before.held),
+                            .most_bytes = after.peak - sum(before.held)});
   }
 }
 
 std::vector<ActionMemory> GroupCostTable::memory() const {
   std::vector<ActionMemory> all;
-  for (const auto& [key, memory] : memory_) all.push_back(memory);
+  for (const auto& [key, seen] : memory_) {
+    std::map<BytesByPurpose, std::vector<ActionMemory>> by_change;
+    for (const ActionMemory& each : seen) by_change[each.kept].push_back(each);
+    const auto usual = std::ranges::max_element(
+        by_change, {}, [](const auto& change) { return change.second.size(); });
+    all.push_back(*std::ranges::max_element(usual->second, {}, &ActionMemory::most_bytes));
+  }
   return all;
 }
 

@@ -23,12 +23,14 @@ class GroupCostTable {
   void add(const std::vector<MemoryMark>& marks);
 
   std::vector<ActionCost> costs();
+  /// Returns the change that each kind of action made most often: another device's thread may free
+  /// what it has copied during any action.
   std::vector<ActionMemory> memory() const;
 
  private:
   GroupCostKeys keys_;
   std::map<GroupCostKeys::Key, std::vector<double>> times_;
-  std::map<GroupCostKeys::Key, ActionMemory> memory_;
+  std::map<GroupCostKeys::Key, std::vector<ActionMemory>> memory_;
 };
 
 }  // namespace stratagem::bench

@@ -107,8 +107,8 @@ void require_equal_parts(const Config& config, std::int64_t parts) {
   if (tokens % parts == 0) return;
   const std::int64_t below = tokens / parts * parts;
   throw std::invalid_argument(
-      fmt::format("--sequence-length {}: {} tokens of a sample of {} cannot be split over {} "
-                  "ranks; possible: {}{}",
+      fmt::format("--sequence-length {}: {} tokens of a sample of {} cannot be split into {} "
+                  "equal parts for the ranks; possible: {}{}",
                   tokens, tokens, config.model, parts, below > 0 ? fmt::format("{}, ", below) : "",
                   below + parts));
 }
@@ -213,7 +213,7 @@ void check_sharding(const Config& config, const Placement& placement) {
   if (copies == replicas * placement.context_ranks()) {
     throw std::invalid_argument(fmt::format(
         "--replicas-of-shards {}: with {} replicas nothing is sharded; give fewer, or use ddp",
-        copies, replicas));
+        copies, replicas * placement.context_ranks()));
   }
   if (replicas % copies == 0) return;
   std::vector<int> possible;

@@ -85,7 +85,7 @@ def test_a_mesh_of_three_dimensions_equals_one_device(commands):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--model", "resnet18"], "cannot shard resnet18; it can shard column_linear, gpt-small"),
+        (["--model", "resnet18"], "cannot shard resnet18; it can shard column_linear, gpt-long, gpt-small"),
         (
             ["--mesh", "tensor=5", "--oversubscribe"],
             "4 heads of gpt-tiny cannot be split over 5 ranks; possible: 2 to 4",
@@ -138,7 +138,8 @@ def test_a_sequence_that_ranks_cannot_share_is_refused(commands):
         "run", *GPT, "--strategy", "sequence_parallel", "--sequence-length", 15
     )
     assert done.returncode == 2
-    told = "15 tokens of a sample of gpt-tiny cannot be split over 2 ranks; possible: 14, 16"
+    told = "15 tokens of a sample of gpt-tiny cannot be split into 2 equal parts for the ranks; "
+    told += "possible: 14, 16"
     assert f"--sequence-length 15: {told}" in done.stderr
 
 

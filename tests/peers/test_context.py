@@ -69,10 +69,10 @@ def test_each_model_has_the_positions_and_heads_that_devices_are_checked_with():
         ("ulysses --rotate alltoall", "--rotate: of ring_attention, not of ulysses"),
         ("ring_attention --rotate heads", "argument --rotate: invalid choice: 'heads'"),
         ("ulysses --model gpt-tiny --device cuda", "--device: ulysses is of cpu, not of cuda"),
-        ("ulysses", "--model: ulysses is of gpt-small, gpt-tiny, not of resnet50"),
+        ("ulysses", "--model: ulysses is of gpt-small, gpt-long, gpt-tiny, not of resnet50"),
         (
             "ring_attention --model llama-tiny",
-            "--model: ring_attention is of gpt-small, gpt-tiny, not of llama-tiny",
+            "--model: ring_attention is of gpt-small, gpt-long, gpt-tiny, not of llama-tiny",
         ),
         (
             "ulysses --model gpt-tiny --devices 8",

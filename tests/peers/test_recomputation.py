@@ -76,7 +76,7 @@ def test_each_model_has_the_blocks_that_segments_are_checked_with():
         ("autocast --recompute full", "--recompute: of single and ddp, not of autocast"),
         (
             "single --recompute full",
-            "of gpt-small, gpt-tiny, llama-small, llama-tiny, not of resnet50",
+            "of gpt-small, gpt-long, gpt-tiny, llama-small, llama-tiny, not of resnet50",
         ),
         ("single --segments 2", "--segments: of --recompute full"),
         ("ddp --reentrant", "--reentrant: of --recompute full"),

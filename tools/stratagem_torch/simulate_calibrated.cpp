@@ -50,7 +50,7 @@ bench::Config one_row(bench::Selection selection, const bench::LauncherSession& 
   if (!bench::can_be_simulated(rows.front())) {
     throw std::invalid_argument(fmt::format(
         "simulate --calibrated: {} on this mesh cannot be simulated; use a mesh without the "
-        "dimension tensor",
+        "dimensions context and tensor",
         rows.front().strategy));
   }
   return rows.front();

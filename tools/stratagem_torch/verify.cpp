@@ -93,6 +93,16 @@ void fit_devices(std::vector<bench::Config>& configs) {
   }
 }
 
+/// Leaves out rows whose strategy cannot train their model, unless the user named both: the check
+/// refuses these.
+void leave_out_what_nobody_named(std::vector<bench::Config>& configs,
+                                 const bench::Selection& selection,
+                                 const bench::Catalogue& catalogue) {
+  if (selection.options.at("strategy").by_user() && selection.options.at("model").by_user()) return;
+  std::erase_if(configs,
+                [&](const bench::Config& config) { return !bench::can_train(config, catalogue); });
+}
+
 Outcome verify_row(const bench::PreparedRow& row, const bench::MeasureEnvironment& environment) {
   const auto launched = bench::launch_job(
       environment, bench::job_about<bench::VerifyJob>(row.config, row.placement.ranks));
@@ -172,8 +182,7 @@ int verify(const Arguments& arguments) {
   std::vector<bench::Config> configs = bench::make_grid(
       selection, catalogue, static_cast<std::int64_t>(bench::available_cores().size()));
   if (!by_user) fit_devices(configs);
-  std::erase_if(configs,
-                [&](const bench::Config& config) { return !bench::can_train(config, catalogue); });
+  leave_out_what_nobody_named(configs, selection, catalogue);
 
   const bench::Interrupt interrupt;
   bench::Progress progress(bench::Progress::style(selection.files.quiet));

@@ -78,6 +78,22 @@ TEST(GroupCostTable, MemoryIsThatOfTheActionBetweenTwoMarks) {
   EXPECT_EQ(second.most_bytes, 5);
 }
 
+TEST(GroupCostTable, MemoryThatAnotherThreadFreesLateChangesNothing) {
+  GroupCostTable found(GroupCostKeys(schedules::make_schedule("gpipe", 1, 4), {4, 4, 4, 4}));
+  const auto held = [](std::int64_t bytes) { return BytesByPurpose{{"activations", bytes}}; };
+  const auto forward = [](int micro_batch) { return Action{ActionKind::forward, 0, micro_batch}; };
+  // During the last pass, 50 bytes of an earlier one are freed.
+  found.add(std::vector<MemoryMark>{{.action = forward(0), .held = held(0), .peak = 0},
+                                    {.action = forward(1), .held = held(50), .peak = 60},
+                                    {.action = forward(2), .held = held(100), .peak = 110},
+                                    {.action = forward(3), .held = held(150), .peak = 160},
+                                    {.action = {}, .held = held(150), .peak = 155}});
+  for (const ActionMemory& each : found.memory()) {
+    EXPECT_EQ(each.kept, held(50));
+    EXPECT_EQ(each.most_bytes, 60);
+  }
+}
+
 TEST(MemoryCurve, LeavesOutMomentsThatChangeNothing) {
   const BytesByPurpose few = {{"parameters", 1}};
   const BytesByPurpose more = {{"parameters", 1}, {"activations", 2}};

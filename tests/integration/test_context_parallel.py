@@ -1,0 +1,79 @@
+"""Positions shared by ranks, through the command: results, timeline, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+GPT = ["--model", "gpt-tiny", "--global-batch-size", 8, "--optimizer", "adamw"]
+BLOCKS, FEATURES, SEQUENCE = 2, 64, 32
+OUTPUTS = 8 * SEQUENCE // 2 * FEATURES * 4  # bytes of a block's attention on one of two ranks
+
+
+def test_each_exchange_stands_beside_one_device(commands, out):
+    done = commands.stratagem(
+        "run", *GPT, "--strategy", "single,context_parallel", "--no-predict", "--repetitions", 1,
+        "--context-exchange", "heads,ring,gather", "--context-order", "zigzag,contiguous",
+        "--out", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = commands.iterations(commands.results(out), "context_parallel")
+    assert len(rows) == 5  # heads have one order
+    for row in rows:
+        measured = row["stratagem"]
+        assert measured["verification"]["passed"] and measured["proof"]["passed"]
+        traffic = {name: each["payload_bytes"] for name, each in measured["communication"].items()}
+        del traffic["all_reduce"]  # of gradients
+        assert traffic == {
+            "heads": {"all_to_all": BLOCKS * 8 * OUTPUTS},
+            "ring": {"rotate": BLOCKS * 6 * OUTPUTS},
+            "gather": {
+                "all_gather": BLOCKS * 4 * OUTPUTS,
+                "reduce_scatter": BLOCKS * 4 * OUTPUTS,
+            },
+        }[measured["config"]["context_exchange"]]
+        kinds = {event["kind"] for event in measured["timeline"]}
+        assert {"context_transfer", "context_wait"} <= kinds
+        contiguous = measured["config"]["context_order"] == "contiguous"
+        # 16 positions of the later rank see 16 more each.
+        pairs = (16 * 16 + 16 * 17 / 2) * 2 / (32 * 33 / 2) if contiguous else 1
+        assert row["attention_imbalance"] == pytest.approx(pairs)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (
+            ["--model", "resnet50"],
+            "--mesh context=2: resnet50 has no positions that ranks can share; these models have: "
+            "gpt-long, gpt-small,",
+        ),
+        (
+            ["--model", "gpt-tiny", "--devices", 3, "--oversubscribe", "--sequence-length", 30],
+            "--context-exchange heads: the 4 heads of gpt-tiny cannot be split evenly over 3 "
+            "ranks; use ring or gather, or a number of ranks that divides them",
+        ),
+        (
+            ["--model", "gpt-tiny", "--sequence-length", 30, "--context-exchange", "ring"],
+            "--sequence-length 30: 30 tokens of a sample of gpt-tiny cannot be split into 4 equal "
+            "parts for the ranks; possible: 28, 32",
+        ),
+        (
+            ["--model", "gpt-tiny", "--ranks", 1],
+            "--ranks 1: context parallelism needs one rank per device; leave it out, or give 2",
+        ),
+        (
+            ["--model", "gpt-tiny", "--context-order", "striped"],
+            "--context-order: has no effect on the chosen rows",
+        ),
+    ],
+)
+def test_what_ranks_cannot_share_is_refused_in_one_line(commands, options, told):
+    done = commands.stratagem("run", "--strategy", "context_parallel", *options)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and told in done.stderr
+
+
+def test_verify_refuses_what_the_user_names(commands):
+    done = commands.stratagem("verify", "--strategy", "context_parallel", "--model", "resnet50")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "resnet50 has no positions" in done.stderr

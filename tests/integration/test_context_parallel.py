@@ -77,3 +77,13 @@ def test_verify_refuses_what_the_user_names(commands):
     done = commands.stratagem("verify", "--strategy", "context_parallel", "--model", "resnet50")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1 and "resnet50 has no positions" in done.stderr
+
+
+def test_python_reads_the_exported_tokens_of_one_sample(commands, tmp_path):
+    torch = pytest.importorskip("torch")
+    work = tmp_path / "work.pt"
+    done = commands.stratagem("export", work, "--model", "gpt-tiny", "--global-batch-size", 1)
+    assert done.returncode == 0, done.stderr
+    for batch in torch.load(work, weights_only=True)["batches"]:
+        assert batch["inputs"].shape == batch["targets"].shape == (1, SEQUENCE)
+        assert torch.equal(batch["inputs"][:, 1:], batch["targets"][:, :-1])

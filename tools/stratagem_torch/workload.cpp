@@ -90,8 +90,9 @@ void write_workload(const std::filesystem::path& path, const bench::Config& row)
   for (std::int64_t index = 0; index < count; ++index) {
     const models::Batch batch = workload.make_batch(static_cast<std::uint64_t>(index));
     Dictionary entries = dictionary();
-    entries.insert("inputs", batch.inputs);
-    entries.insert("targets", batch.targets);
+    // Tokens of one sample are views of the same memory.
+    entries.insert("inputs", batch.inputs.clone());
+    entries.insert("targets", batch.targets.clone());
     batches.push_back(entries);
   }
   Dictionary whole = dictionary();

@@ -80,7 +80,7 @@ def test_verify_refuses_what_the_user_names(commands):
 
 
 def test_python_reads_the_exported_tokens_of_one_sample(commands, tmp_path):
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="reads the file with torch")
     work = tmp_path / "work.pt"
     done = commands.stratagem("export", work, "--model", "gpt-tiny", "--global-batch-size", 1)
     assert done.returncode == 0, done.stderr

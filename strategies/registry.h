@@ -29,8 +29,8 @@ struct StrategyEntry {
   std::vector<std::string> options = {};
   /// It spreads over all the job's devices; otherwise it uses one of them.
   bool multi_device = false;
-  /// The dimensions of the mesh that it can use. Each replica (data), and each part of a layer
-  /// (tensor), has its own ranks.
+  /// The dimensions of the mesh that it can use. Each replica (data), each part of the positions
+  /// (context) and each part of a layer (tensor) has its own ranks.
   std::vector<std::string> dimensions = {"pipeline"};
   /// The outline of the plan that make()'s strategy runs and predictions simulate. An entry with
   /// make() needs one.

@@ -201,8 +201,7 @@ Placement placement_of(const Config& config) {
   if (!has_neighbouring_stages(placement.mesh) && ranks != placement.devices()) {
     throw std::invalid_argument(
         fmt::format("--ranks {}: with --mesh {} a rank's devices would be of several replicas; "
-                    "leave it out, or "
-                    "write pipeline last",
+                    "leave it out, or write pipeline last",
                     ranks, config.mesh));
   }
   if (ranks % placement.replicas() != 0 || placement.devices() % ranks != 0) {

@@ -42,8 +42,8 @@ struct Placement {
   int coordinate(int rank, std::string_view dimension) const {
     return mesh.coordinate(rank * devices_per_rank(), dimension);
   }
-  /// Returns the number of the neighbouring replicas among which the rank shards its state, if
-  /// `groups` of them do.
+  /// Returns the index of the rank's group if neighbouring replicas form `groups` groups, each of
+  /// which shards the whole state.
   int shard_group_of(int rank, int groups) const {
     return replica_of(rank) / (replicas() / groups);
   }

@@ -253,14 +253,16 @@ constexpr auto conditions = std::to_array<Condition>({
      {.holds =
           [](const RowFacts& row) {
             const bool shares_sequence = row.strategy->reads("keep_gathered");
+            const bool gathers = row.shares_positions() && row.config.context_exchange == "gather";
             return row.config.device == "cpu" &&
-                   (row.shards_state() || (shares_sequence && row.shards_layers()));
+                   (row.shards_state() || gathers || (shares_sequence && row.shards_layers()));
           },
       .of_strategies = true,
       .besides =
           [](const strategies::StrategyEntry& strategy) {
             const bool by_option = strategy.reads("shard") && !strategy.reads("keep_gathered");
-            return std::string(by_option ? "--device cpu and --shard" : "--device cpu");
+            return std::string(by_option ? "--device cpu, and --shard or --context-exchange gather"
+                                         : "--device cpu");
           }}},
 
     {When::copies_kept,

@@ -102,8 +102,10 @@ std::string note_of_sharing(const Config& config, std::int64_t degree) {
   return "";
 }
 
-void require_equal_parts(const Config& config, std::int64_t parts) {
+/// Refuses a sequence that the row's ranks cannot cut into equal parts.
+void check_sequence(const Config& config) {
   const std::int64_t tokens = config.sequence_length;
+  const std::int64_t parts = parts_of_a_sequence(config);
   if (tokens % parts == 0) return;
   const std::int64_t below = tokens / parts * parts;
   throw std::invalid_argument(
@@ -134,7 +136,6 @@ void check_sharing(const Config& config, const Placement& placement) {
         fmt::format("--mesh tensor={}: {} {} of {} cannot be split over {} ranks; {}", degree,
                     one.size, one.what, config.model, degree, possible_degrees(sizes)));
   }
-  if (strategy.shares_sequence) require_equal_parts(config, degree);
 }
 
 std::vector<std::string> cut_of(const Config& config, const models::Workload& workload,
@@ -185,7 +186,6 @@ void check_positions(const Config& config, const Placement& placement) {
                     ranks, config.model, fmt::join(models_that(shares), ", ")));
   }
   const context_parallel::AttentionForm& form = context_parallel::form_of(config);
-  require_equal_parts(config, parts_of_a_sequence(config));
   if (!form.shares_heads) return;
   const models::Model model = models::Workload(workload_options(config)).make_meta_model();
   for (const auto& layer : model.layers) {
@@ -323,6 +323,7 @@ CheckedRow checked_row(Config config, bool ranks_are_here, const TaskContext& co
   schedules::pass_times_in(config.pass_times);
   check_positions(config, placement);
   check_sharing(config, placement);
+  check_sequence(config);
   if (config.mixed_precision != "none" && config.dtype != "float32") {
     throw std::invalid_argument(fmt::format(
         "--dtype {}: --mixed-precision {} keeps its parameters in float32; leave one of them out",

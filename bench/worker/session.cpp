@@ -253,13 +253,12 @@ std::int64_t fewest_positions(const models::Workload& workload) {
 
 std::int64_t parts_of_a_sequence(const Config& config) {
   const Placement placement = placement_of(config);
-  const std::int64_t tensor_ranks = placement.tensor_ranks();
+  const bool by_sequence = strategies::find_strategy(config.strategy).shares_sequence;
+  const std::int64_t tensor_ranks = by_sequence ? placement.tensor_ranks() : 1;
   const int context_ranks = placement.context_ranks();
   if (context_ranks == 1) return tensor_ranks;
-  const bool by_sequence = strategies::find_strategy(config.strategy).shares_sequence;
   const context_parallel::ContextOrder order = context_parallel::order_of(config);
-  return std::lcm(context_parallel::parts_of(order, context_ranks),
-                  context_ranks * (by_sequence ? tensor_ranks : 1));
+  return std::lcm(context_parallel::parts_of(order, context_ranks), context_ranks * tensor_ranks);
 }
 
 ScopeTraits scope_traits(const Config& config) {

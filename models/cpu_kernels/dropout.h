@@ -8,26 +8,26 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 #include <string_view>
-#include <vector>
 
 namespace stratagem::models {
 
 /// The place of a forward pass in the training.
 struct SamplePlace {
   std::uint64_t seed = 0;
-  std::int64_t batch = 0;                    // its number
-  std::int64_t first_row = 0;                // in the global batch
-  std::int64_t first_position = 0;           // in the sequence
-  std::vector<std::int64_t> positions = {};  // if set, these instead of the ones from the first on
-  std::int64_t rows = 0;                     // of the global batch, if it was dealt
-  std::int64_t dealt_to = 1;                 // see Batch::dealt_to
+  std::int64_t batch = 0;                        // its number
+  std::int64_t first_row = 0;                    // in the global batch
+  std::int64_t first_position = 0;               // in the sequence
+  std::span<const std::int64_t> positions = {};  // if set, first_position counts in these
+  std::int64_t rows = 0;                         // of the global batch, if it was dealt
+  std::int64_t dealt_to = 1;                     // see Batch::dealt_to
 
   /// Returns the sample of a row of the global batch, as one device numbers them.
   std::int64_t sample_of(std::int64_t row) const;
   std::int64_t position_of(std::int64_t column) const {
-    return positions.empty() ? first_position + column
-                             : positions.at(static_cast<std::size_t>(column));
+    const std::int64_t place = first_position + column;
+    return positions.empty() ? place : positions[static_cast<std::size_t>(place)];
   }
 };
 

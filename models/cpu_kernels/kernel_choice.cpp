@@ -22,8 +22,12 @@ const char* obstacle(const at::Tensor& x) {
 bool may_take_own_kernels(const at::Tensor& x, const char* function) {
   if (uses_reference_kernels() || !x.is_cpu()) return false;
   const char* const why = obstacle(x);
-  if (why != nullptr) left_to_aten()[function] = why;
+  if (why != nullptr) record_left_to_aten(x, function, why);
   return why == nullptr;
+}
+
+void record_left_to_aten(const at::Tensor& x, const char* function, const char* why) {
+  if (x.is_cpu() && !uses_reference_kernels()) left_to_aten()[function] = why;
 }
 
 bool takes_row_kernels(const at::Tensor& x) {

@@ -17,6 +17,9 @@ namespace stratagem::models {
 /// devices are not recorded.
 bool may_take_own_kernels(const at::Tensor& x, const char* function);
 
+/// Records on this thread that ATen computes `function` of x, a CPU tensor, and why.
+void record_left_to_aten(const at::Tensor& x, const char* function, const char* why);
+
 /// Returns whether row kernels take the tensor: float32 or float64 on the CPU.
 bool takes_row_kernels(const at::Tensor& x);
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "models/cpu_kernels/kernel_choice.h"
+
 namespace stratagem::context_parallel {
 namespace {
 
@@ -26,6 +28,7 @@ at::Tensor scores_of(const QueriesKeysValues& block, bool causal) {
 // ATen's kernels of GPUs pad the sums, each in its own way, and take no float64.
 BlockOutput block_attention(const QueriesKeysValues& block, bool causal) {
   const auto& [queries, keys, values] = block;
+  models::record_left_to_aten(queries, "attention", "keys of other ranks");
   if (queries.is_cpu()) {
     const auto [output, log_sum] =
         at::_scaled_dot_product_flash_attention_for_cpu(queries, keys, values, 0, causal);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "strategies/backends/backend.h"
+
 namespace stratagem::context_parallel {
 namespace {
 
@@ -25,7 +27,9 @@ ContextLayout::ContextLayout(const models::Workload& workload,
                              const std::vector<std::size_t>& boundaries,
                              distributed::ProcessGroup& group, runtime::Device& device,
                              const strategies::StrategyOptions& options, int tensor_ranks)
-    : group_(group, device, {.overlap = options.async_reduce}),
+    : group_(group, device,
+             {.overlap = options.async_reduce, .reduce_scatter = options.reduce_scatter}),
+      device_(device),
       form_(form_of(options)),
       order_(order_of(options)),
       positions_(
@@ -48,8 +52,9 @@ void ContextLayout::place(const models::LayerList& layers) {
   const auto attention = [this](const at::Tensor& qkv, std::int64_t heads) {
     return form_.attention(qkv, heads, {group_, order_});
   };
+  const at::Tensor positions = positions_.to(backends::torch_device(device_.description()));
   for (const auto& layer : layers) {
-    layer->take_part({.positions = positions_, .attention = attention});
+    layer->take_part({.positions = positions, .attention = attention});
   }
 }
 
@@ -58,11 +63,6 @@ models::Batch ContextLayout::own_part(models::Batch whole) const {
     *tensor = tensor->index_select(position_dimension, positions_);
   }
   return whole;
-}
-
-std::vector<std::int64_t> ContextLayout::positions(std::int64_t first, std::int64_t count) const {
-  const std::int64_t* const own = positions_.const_data_ptr<std::int64_t>() + first;
-  return {own, own + count};
 }
 
 models::Shape ContextLayout::boundary(models::Shape whole) const {

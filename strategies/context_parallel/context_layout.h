@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "models/workload.h"
@@ -35,8 +36,10 @@ class ContextLayout {
   /// Returns a batch's tokens at this rank's positions.
   models::Batch own_part(models::Batch whole) const;
   std::int64_t own_positions() const { return positions_.size(0); }
-  /// Returns own positions [first, first + count).
-  std::vector<std::int64_t> positions(std::int64_t first, std::int64_t count) const;
+  /// Returns the own positions, ascending.
+  std::span<const std::int64_t> positions() const {
+    return {positions_.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(own_positions())};
+  }
   /// Returns whether this rank has a sequence's first position.
   bool is_first() const { return group_.rank() == 0; }
   /// Returns the shape between two stages on this rank, from that on a single device.
@@ -56,9 +59,10 @@ class ContextLayout {
 
  private:
   layer_exchange::ExchangeGroup group_;
+  runtime::Device& device_;
   const AttentionForm& form_;
   ContextOrder order_;
-  at::Tensor positions_;  // [own] (int64)
+  at::Tensor positions_;  // [own] (int64), on the host
   int tensor_ranks_;
   std::vector<std::vector<models::AttentionSize>> attentions_;  // [stage]
 };

@@ -5,7 +5,6 @@
 #include <ATen/OpMathType.h>
 
 #include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,9 +13,6 @@
 
 namespace stratagem::context_parallel {
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 /// A block with the own keys of several ranks, one after another.
 struct GatheredBlock {
@@ -116,26 +112,6 @@ at::Tensor gradient_of_gathered(const SavedAttention& saved, const at::Tensor& o
   return gradients.of_qkv(home).to(saved.qkv.scalar_type());
 }
 
-class GatherAttention : public torch::autograd::Function<GatherAttention> {
- public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, std::int64_t heads,
-                            const SharedPositions& shared) {
-    const BlockOutput whole = attention_of_gathered(qkv, heads, shared);
-    const at::Tensor output = whole.output.to(qkv.scalar_type());
-    save(*context, {.qkv = qkv, .heads = heads, .whole = {output, whole.log_sum}}, shared);
-    return joined_heads(output);
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return {gradient_of_gathered(saved_in(*context), gradients[0], shared_in(*context)), {}, {}};
-  }
-};
-
-at::Tensor gather_attention(const at::Tensor& qkv, std::int64_t heads,
-                            const SharedPositions& shared) {
-  return GatherAttention::apply(qkv, heads, shared);
-}
-
 strategies::CommunicationCounts calls_of_gather(const AttentionPass& pass) {
   const strategies::CollectiveCount gather{.calls = 1, .payload_bytes = 2 * pass.output_bytes};
   if (!pass.is_backward) return {{"all_gather", gather}};
@@ -144,7 +120,9 @@ strategies::CommunicationCounts calls_of_gather(const AttentionPass& pass) {
 }
 
 STRATAGEM_REGISTER(AttentionForm{
-    .name = "gather", .attention = gather_attention, .calls = calls_of_gather});
+    .name = "gather",
+    .attention = AttentionByBlocks<attention_of_gathered, gradient_of_gathered>::of,
+    .calls = calls_of_gather});
 
 }  // namespace
 }  // namespace stratagem::context_parallel

@@ -3,7 +3,6 @@
 // make one hop fewer than a round, because each rank adds those of its own last.
 #include <ATen/ATen.h>
 #include <ATen/OpMathType.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <optional>
 
@@ -14,9 +13,6 @@ namespace stratagem::context_parallel {
 namespace {
 
 using layer_exchange::ExchangeGroup;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 /// A rotation while the caller computes, or, without overlap, before.
 class Rotation {
  public:
@@ -51,9 +47,9 @@ BlockOutput attention_round_the_ring(const at::Tensor& qkv, std::int64_t heads,
 }
 
 /// The sum for a rank's keys starts at the next rank, and the last hop brings it home.
-at::Tensor gradient_round_the_ring(const at::Tensor& qkv, std::int64_t heads,
-                                   const BlockOutput& whole, const at::Tensor& output_gradient,
+at::Tensor gradient_round_the_ring(const SavedAttention& saved, const at::Tensor& output_gradient,
                                    const SharedPositions& shared) {
+  const auto& [qkv, heads, whole] = saved;
   AttentionGradients gradients(queries_of(qkv, heads), whole, output_gradient);
   at::Tensor keys = keys_and_values_of(qkv, heads);
   const at::Tensor home = at::zeros_like(keys, at::toOpMathType(keys.scalar_type()));
@@ -73,30 +69,6 @@ at::Tensor gradient_round_the_ring(const at::Tensor& qkv, std::int64_t heads,
   return gradients.of_qkv(home).to(qkv.scalar_type());
 }
 
-class RingAttention : public torch::autograd::Function<RingAttention> {
- public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, std::int64_t heads,
-                            const SharedPositions& shared) {
-    const BlockOutput whole = attention_round_the_ring(qkv, heads, shared);
-    const at::Tensor output = whole.output.to(qkv.scalar_type());
-    save(*context, {.qkv = qkv, .heads = heads, .whole = {output, whole.log_sum}}, shared);
-    return joined_heads(output);
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const SavedAttention saved = saved_in(*context);
-    return {gradient_round_the_ring(saved.qkv, saved.heads, saved.whole, gradients[0],
-                                    shared_in(*context)),
-            {},
-            {}};
-  }
-};
-
-at::Tensor ring_attention(const at::Tensor& qkv, std::int64_t heads,
-                          const SharedPositions& shared) {
-  return RingAttention::apply(qkv, heads, shared);
-}
-
 strategies::CommunicationCounts calls_of_ring(const AttentionPass& pass) {
   const std::int64_t hops = pass.ranks - 1;
   strategies::CollectiveCount count{.calls = hops, .payload_bytes = 2 * hops * pass.output_bytes};
@@ -107,7 +79,9 @@ strategies::CommunicationCounts calls_of_ring(const AttentionPass& pass) {
 }
 
 STRATAGEM_REGISTER(AttentionForm{
-    .name = "ring", .attention = ring_attention, .calls = calls_of_ring});
+    .name = "ring",
+    .attention = AttentionByBlocks<attention_round_the_ring, gradient_round_the_ring>::of,
+    .calls = calls_of_ring});
 
 }  // namespace
 }  // namespace stratagem::context_parallel

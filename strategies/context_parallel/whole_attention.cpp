@@ -94,6 +94,4 @@ SharedPositions shared_in(const torch::autograd::AutogradContext& context) {
           ContextOrder::find(context.saved_data.at("order").toStringRef()).value()};
 }
 
-at::Tensor joined_heads(const at::Tensor& output) { return output.transpose(1, 2).flatten(2); }
-
 }  // namespace stratagem::context_parallel

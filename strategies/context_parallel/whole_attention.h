@@ -62,12 +62,38 @@ struct SavedAttention {
   BlockOutput whole;
 };
 
+/// The passes of a form.
+using ForwardPass = BlockOutput (*)(const at::Tensor& qkv, std::int64_t heads,
+                                    const SharedPositions& shared);
+using BackwardPass = at::Tensor (*)(const SavedAttention& saved, const at::Tensor& output_gradient,
+                                    const SharedPositions& shared);
+
 void save(torch::autograd::AutogradContext& context, const SavedAttention& attention,
           const SharedPositions& shared);
 SavedAttention saved_in(const torch::autograd::AutogradContext& context);
 SharedPositions shared_in(const torch::autograd::AutogradContext& context);
 
-/// Returns [n, heads, own, features of a head] as [n, own, features].
-at::Tensor joined_heads(const at::Tensor& output);
+/// AttentionForm::attention by these passes.
+template <ForwardPass forward_pass, BackwardPass backward_pass>
+class AttentionByBlocks
+    : public torch::autograd::Function<AttentionByBlocks<forward_pass, backward_pass>> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& qkv,
+                            std::int64_t heads, const SharedPositions& shared) {
+    const BlockOutput whole = forward_pass(qkv, heads, shared);
+    const at::Tensor output = whole.output.to(qkv.scalar_type());
+    save(*context, {.qkv = qkv, .heads = heads, .whole = {output, whole.log_sum}}, shared);
+    return output.transpose(1, 2).flatten(2);
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    return {backward_pass(saved_in(*context), gradients[0], shared_in(*context)), {}, {}};
+  }
+
+  static at::Tensor of(const at::Tensor& qkv, std::int64_t heads, const SharedPositions& shared) {
+    return AttentionByBlocks::apply(qkv, heads, shared);
+  }
+};
 
 }  // namespace stratagem::context_parallel

@@ -191,31 +191,41 @@ void StagedStrategy::add_transfers(strategies::Costs& costs, const RankPlan& pla
   }
 }
 
+/// Returns the layers' passes of this rank in a step: all forward passes, each with its backward
+/// pass, then those that are repeated.
+std::vector<StagedStrategy::Pass> StagedStrategy::passes_of(const RankPlan& plan) const {
+  std::vector<Pass> passes;
+  const auto samples_of = [&plan](int micro_batch) {
+    return plan.slices.at(static_cast<std::size_t>(micro_batch)).count;
+  };
+  for (const int index : stages_->list()) {
+    for (int micro_batch = 0; micro_batch < plan.plan.schedule.micro_batches; ++micro_batch) {
+      passes.push_back({.stage = index, .samples = samples_of(micro_batch)});
+    }
+  }
+  for (const auto& [kind, index, micro_batch] : plan.recomputed) {
+    if (!stages_->has(index)) continue;
+    passes.push_back({.stage = index, .samples = samples_of(micro_batch), .is_recomputed = true});
+  }
+  return passes;
+}
+
 void StagedStrategy::add_collectives(strategies::Costs& costs, const RankPlan& plan) const {
   const auto bytes_of = [](at::ScalarType dtype) {
     return static_cast<std::int64_t>(c10::elementSize(dtype));
   };
-  const auto add_passes = [&](int index, int micro_batch, bool is_recomputed) {
+  for (const auto& [index, samples, is_recomputed] : passes_of(plan)) {
     // The data needs no gradient, unless the model itself computes it.
     const models::Layer& front = *stages_->at(index).layers().front();
     const bool takes_data =
         index == 0 && dynamic_cast<const models::InputGradientLayer*>(&front) == nullptr;
-    const std::int64_t positions = plan.slices.at(static_cast<std::size_t>(micro_batch)).count *
-                                   std::max<std::int64_t>(own_positions(), 1);
     add(costs.collectives,
-        layout_->communication(index, {.positions = positions,
-                                       .element_bytes = bytes_of(workload_.options().dtype),
-                                       .loss_bytes = bytes_of(workload_.master_dtype()),
-                                       .input_needs_gradient = !takes_data,
-                                       .is_recomputed = is_recomputed}));
-  };
-  for (const int index : stages_->list()) {
-    for (int micro_batch = 0; micro_batch < plan.plan.schedule.micro_batches; ++micro_batch) {
-      add_passes(index, micro_batch, /*is_recomputed=*/false);
-    }
-  }
-  for (const auto& [kind, index, micro_batch] : plan.recomputed) {
-    if (stages_->has(index)) add_passes(index, micro_batch, /*is_recomputed=*/true);
+        layout_->communication(index,
+                               {.positions = samples * std::max<std::int64_t>(own_positions(), 1),
+                                .element_bytes = bytes_of(workload_.options().dtype),
+                                .loss_bytes = bytes_of(workload_.master_dtype()),
+                                .input_needs_gradient = !takes_data,
+                                .is_recomputed = is_recomputed}));
   }
   for (const auto& actions : plan.plan.schedule.actions) {
     for (const Action& action : actions) {
@@ -227,24 +237,15 @@ void StagedStrategy::add_collectives(strategies::Costs& costs, const RankPlan& p
 }
 
 void StagedStrategy::add_attention(strategies::Costs& costs, const RankPlan& plan) const {
-  const auto work_of = [&](int micro_batch) {
-    return context_parallel::AttentionWork{
-        .samples = plan.slices.at(static_cast<std::size_t>(micro_batch)).count,
-        .element_bytes = static_cast<std::int64_t>(c10::elementSize(workload_.options().dtype)),
-        .sum_bytes = static_cast<std::int64_t>(
-            c10::elementSize(at::toOpMathType(workload_.options().dtype))),
+  const at::ScalarType format = workload_.options().dtype;
+  for (const auto& [index, samples, is_recomputed] : passes_of(plan)) {
+    const context_parallel::AttentionWork work{
+        .samples = samples,
+        .element_bytes = static_cast<std::int64_t>(c10::elementSize(format)),
+        .sum_bytes = static_cast<std::int64_t>(c10::elementSize(at::toOpMathType(format))),
+        .has_backward = !is_recomputed,
         .remade = remade_inputs_ != models::RemadeInputs::never};
-  };
-  for (const int index : stages_->list()) {
-    for (int micro_batch = 0; micro_batch < plan.plan.schedule.micro_batches; ++micro_batch) {
-      add(costs.collectives, context_->communication(index, work_of(micro_batch)));
-    }
-  }
-  for (const auto& [kind, index, micro_batch] : plan.recomputed) {
-    if (!stages_->has(index)) continue;
-    context_parallel::AttentionWork repeated = work_of(micro_batch);
-    repeated.has_backward = false;
-    add(costs.collectives, context_->communication(index, repeated));
+    add(costs.collectives, context_->communication(index, work));
   }
 }
 

@@ -294,10 +294,7 @@ models::SamplePlace StagedStrategy::place_of(int micro_batch, const StepInProgre
   const schedules::Slice& slice = step.plan.slices.at(static_cast<std::size_t>(micro_batch));
   models::SamplePlace place = workload_.place_of(step.batch, slice.start);
   if (layout_) place.first_position = layout_->first_position(own_positions());
-  if (context_) {
-    const std::int64_t shares = layout_ ? layout_->shares_of_positions() : 1;
-    place.positions = context_->positions(place.first_position, own_positions() / shares);
-  }
+  if (context_) place.positions = context_->positions();
   return place;
 }
 

@@ -129,6 +129,12 @@ class StagedStrategy : public strategies::Strategy {
   strategies::CollectiveCount payload_of(const schedules::Action& action,
                                          const schedules::Schedule& schedule) const;
   void add_group_costs(strategies::Costs& costs, const schedules::Schedule& schedule) const;
+  struct Pass {
+    int stage = 0;
+    std::int64_t samples = 0;
+    bool is_recomputed = false;
+  };
+  std::vector<Pass> passes_of(const RankPlan& plan) const;
   void add_collectives(strategies::Costs& costs, const RankPlan& plan) const;
   void add_attention(strategies::Costs& costs, const RankPlan& plan) const;
   void add_transfers(strategies::Costs& costs, const RankPlan& plan) const;

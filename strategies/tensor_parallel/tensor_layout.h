@@ -37,8 +37,6 @@ class TensorLayout {
 
   /// Returns the first of the positions of the activations on this rank, of `positions` on all.
   std::int64_t first_position(std::int64_t positions) const;
-  /// Returns the number of ranks over which positions are split.
-  int shares_of_positions() const { return layout_ == Layout::sequence ? group_.size() : 1; }
 
   /// gather() returns the whole entries, collectively, and slices() this rank's slices. Gradients
   /// and the optimizer's entries are sharded like their parameter.

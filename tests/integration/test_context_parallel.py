@@ -31,6 +31,8 @@ def test_each_exchange_stands_beside_one_device(commands, out):
                 "reduce_scatter": BLOCKS * 4 * OUTPUTS,
             },
         }[measured["config"]["context_exchange"]]
+        by_aten = measured["config"]["context_exchange"] != "heads"
+        assert measured["kernels"] == "own" + by_aten * "; ATen's for attention: keys of other ranks"
         kinds = {event["kind"] for event in measured["timeline"]}
         assert {"context_transfer", "context_wait"} <= kinds
         contiguous = measured["config"]["context_order"] == "contiguous"

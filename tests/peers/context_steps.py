@@ -2,13 +2,7 @@
 in float64 and with plain SGD: AdamW would hide a gradient that is a multiple of the right one.
 """
 
-import functools
-import json
-import sys
-
-from several_ways import RANKS, run_all  # first: it puts the others on the path
-from torch_peers import ranks
-from torch_peers.placement import place
+from several_ways import main, run_all
 
 
 def run_exactly(lines: list[str], rank: int) -> list[dict]:
@@ -21,15 +15,5 @@ def run_exactly(lines: list[str], rank: int) -> list[dict]:
     return run_all(lines, rank)
 
 
-def main() -> None:
-    placement = place("cpu", RANKS)
-    found = ranks.answers(placement, functools.partial(run_exactly, sys.argv[1:]))
-    answers = [
-        ranks.as_one(placement, given) if given[0]["ranks"] == RANKS else given[0]
-        for given in zip(*found, strict=True)
-    ]
-    print(json.dumps(answers))
-
-
 if __name__ == "__main__":
-    main()
+    main(run_exactly)

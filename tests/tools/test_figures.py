@@ -176,7 +176,7 @@ def test_the_packages_are_those_of_another_python(command):
         run = listed(wrong)
         assert run.returncode == 2
         assert run.stderr.count("\n") == 1
-        assert f"{wrong} is no Python with the package " in run.stderr
+        assert f"{wrong} is not a Python that has the package " in run.stderr
         assert "STRATAGEM_PYTHON" in run.stderr
 
 

@@ -16,6 +16,16 @@ BAD_USAGE = 2
 VENV_PYTHON = Path(__file__).resolve().parents[2] / ".venv" / "bin" / "python"
 
 
+def _imports(python: str, package: str) -> bool:
+    nowhere = subprocess.DEVNULL
+    try:
+        probe = [python, "-c", f"import {package}"]
+        done = subprocess.run(probe, stdout=nowhere, stderr=nowhere, timeout=60, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
 def use_python_with(package: str, command: str) -> None:
     """Start the command again with the Python of the environment if this one lacks the package.
 
@@ -25,12 +35,11 @@ def use_python_with(package: str, command: str) -> None:
         return
     chosen = os.environ.get("STRATAGEM_PYTHON") or str(VENV_PYTHON)
     python = shutil.which(chosen)
-    probe = [python, "-c", f"import {package}"]
-    if python and subprocess.run(probe, capture_output=True, check=False).returncode == 0:
+    if python and _imports(python, package):
         os.execv(python, [python, *sys.argv])
     print(
-        f"{command}: {chosen} is no Python with the package {package}; tools/test installs it, and"
-        " STRATAGEM_PYTHON names another Python",
+        f"{command}: {chosen} is not a Python that has the package {package}; tools/test installs"
+        " it, and STRATAGEM_PYTHON names another Python",
         file=sys.stderr,
     )
     sys.exit(BAD_USAGE)

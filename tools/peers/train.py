@@ -31,7 +31,7 @@ BUCKETED = ("ddp", *CONTEXT_PARALLEL)  # DDP averages their gradients
 # The transformer blocks of each model that can repeat forward passes. ResNet-50 cannot: its running
 # statistics would take in each batch twice.
 BLOCKS = {"gpt-small": 8, "gpt-long": 4, "gpt-tiny": 2, "llama-small": 8, "llama-tiny": 2}
-# Of the models of context parallelism: positions of a sample, and heads of attention.
+# Context parallelism cuts the positions of a sample and the heads of attention of these models.
 POSITIONS = {"gpt-small": 128, "gpt-long": 4096, "gpt-tiny": 32}
 HEADS = {"gpt-small": 8, "gpt-long": 8, "gpt-tiny": 4}
 

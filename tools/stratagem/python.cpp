@@ -31,6 +31,7 @@ std::vector<fs::path> roots() {
 
 constexpr int cannot_execute = 126;  // the shell's exit codes
 constexpr int not_found = 127;
+constexpr std::size_t most_text = 64 * 1024;  // a program that prints for ever ends there
 
 /// Returns the word as the shell reads it unchanged.
 std::string quoted(const std::string& word) {
@@ -48,16 +49,16 @@ std::string quoted(const std::string& word) {
 /// Returns the interpreter that the user chose; empty if none.
 std::string chosen_python() { return ranks::process_environment("STRATAGEM_PYTHON").value_or(""); }
 
-/// Throws std::invalid_argument if a chosen program is no Python that can run the package. Whatever
-/// does not start at all is left to the start itself, which names the reason.
+/// Throws std::invalid_argument unless a chosen program is a Python that can run the package. A
+/// program that does not start passes: its start names the reason.
 void require_python(const std::string& chosen) {
   const PythonAnswer answer =
       ask_python(chosen, "import sys; print('Python', sys.version_info >= (3, 10))");
   if (answer.exit_code == cannot_execute || answer.exit_code == not_found) return;
   if (answer.text.ends_with("Python True")) return;
   throw std::invalid_argument(
-      fmt::format("STRATAGEM_PYTHON={}: this program is no Python 3.10 or newer; name one, or "
-                  "unset the variable",
+      fmt::format("STRATAGEM_PYTHON={}: this program is not Python 3.10 or newer; name "
+                  "one, or unset the variable",
                   chosen));
 }
 
@@ -65,12 +66,14 @@ void require_python(const std::string& chosen) {
 
 PythonAnswer ask_python(const std::string& python, const std::string& program) {
   const std::string command =
-      fmt::format("{} -c {} 2>&1 </dev/null", quoted(python), quoted(program));
+      fmt::format("timeout 60 {} -c {} 2>&1 </dev/null", quoted(python), quoted(program));
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return {.text = "", .exit_code = cannot_execute};
   PythonAnswer answer;
   std::array<char, 4096> buffer{};
-  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+  while (answer.text.size() < most_text) {
+    const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe);
+    if (count == 0) break;
     answer.text.append(buffer.data(), count);
   }
   const int status = ::pclose(pipe);

@@ -18,6 +18,7 @@ struct PythonAnswer {
   int exit_code = 0;  // 126 or 127 if Python did not start
 };
 
+/// Ends a program that takes longer than a minute.
 PythonAnswer ask_python(const std::string& python, const std::string& program);
 
 /// Returns the folder of the package stratagem_reports; empty if there is none.

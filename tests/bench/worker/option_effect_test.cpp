@@ -191,6 +191,7 @@ std::vector<Config> rows_of(const strategies::StrategyEntry& strategy) {
       {{"mesh", "pipeline=2/tensor=2"}, {"schedule", "zb_auto"}},
       {{"mesh", "data=2/context=2"}},
       {{"mesh", "context=2"}, {"context_exchange", "ring"}},
+      {{"mesh", "context=2"}, {"context_exchange", "gather"}},
       {{"replicate", "kept"}, {"reduce", "overlapped"}},
       {{"loss_on", "replicas"}, {"replicate", "kept"}}};
   std::vector<Config> rows;

@@ -18,7 +18,7 @@ STRATEGIES = {
     "zero3": "ZeRO-3",
 }
 _MODELS = {"resnet50": "ResNet-50", "resnet18": "ResNet-18", "mlp": "MLP", "toy": "Toy model"}
-_MODELS |= {"gpt-tiny": "GPT tiny", "gpt-small": "GPT small"}
+_MODELS |= {"gpt-tiny": "GPT tiny", "gpt-small": "GPT small", "gpt-long": "GPT long"}
 _MODELS |= {"gpt2": "GPT-2", "gpt2-xl": "GPT-2 XL"}
 _SCHEDULES = {"gpipe": "GPipe", "1f1b": "1F1B", "naive": "naive"}
 _SCHEDULES |= {"interleaved_1f1b": "Interleaved 1F1B", "zb_h1": "ZB-H1"}
@@ -66,7 +66,8 @@ def row_label(row: Row) -> str:
         parts.append(f"split {row.split_size}")
     if row.option("schedule"):
         parts.append(schedule_label(str(row.option("schedule"))))
-    parts += [f"{key} {value}" for key, value in tokens.items() if key not in _USUAL]
+    others = {key: value for key, value in tokens.items() if key not in _USUAL}
+    parts += [f"{key.replace('_', ' ')} {value}" for key, value in others.items()]
     return ", ".join(parts)
 
 

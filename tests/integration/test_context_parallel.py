@@ -81,6 +81,16 @@ def test_verify_refuses_what_the_user_names(commands):
     assert done.stderr.count("\n") == 1 and "resnet50 has no positions" in done.stderr
 
 
+def test_verify_leaves_out_schedules_that_the_user_does_not_name(commands):
+    row = ["--strategy", "pipeline", "--model", "gpt-tiny", "--devices", 3, "--oversubscribe"]
+    done = commands.stratagem("verify", *row)  # three devices with two stages each need six layers
+    assert done.returncode == 0, done.stderr
+    assert "1f1b" in done.stdout and "interleaved" not in done.stdout
+    done = commands.stratagem("verify", *row, "--schedule", "1f1b,interleaved_1f1b")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "interleaved_1f1b" in done.stderr
+
+
 def test_python_reads_the_exported_tokens_of_one_sample(commands, tmp_path):
     torch = pytest.importorskip("torch", reason="reads the file with torch")
     work = tmp_path / "work.pt"

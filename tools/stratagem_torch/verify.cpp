@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "bench/config/catalogue.h"
 #include "bench/config/grid.h"
@@ -93,14 +95,22 @@ void fit_devices(std::vector<bench::Config>& configs) {
   }
 }
 
-/// Leaves out rows whose strategy cannot train their model, unless the user named both: the check
-/// refuses these.
+/// Leaves out rows that cannot be trained, unless the user asked for them: the check refuses those.
+/// With a strategy and a model the user asks for one schedule that works, not for all.
 void leave_out_what_nobody_named(std::vector<bench::Config>& configs,
                                  const bench::Selection& selection,
                                  const bench::Catalogue& catalogue) {
-  if (selection.options.at("strategy").by_user() && selection.options.at("model").by_user()) return;
-  std::erase_if(configs,
-                [&](const bench::Config& config) { return !bench::can_train(config, catalogue); });
+  const auto named = [&](const char* option) { return selection.options.at(option).by_user(); };
+  std::set<std::pair<std::string, std::string>> trained;  // strategies with their models
+  for (const bench::Config& config : configs) {
+    if (bench::can_train(config, catalogue)) trained.emplace(config.strategy, config.model);
+  }
+  std::erase_if(configs, [&](const bench::Config& config) {
+    const bool asked_for =
+        named("strategy") && named("model") &&
+        (named("schedule") || !trained.contains({config.strategy, config.model}));
+    return !asked_for && !bench::can_train(config, catalogue);
+  });
 }
 
 Outcome verify_row(const bench::PreparedRow& row, const bench::MeasureEnvironment& environment) {

@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import time
+import zipfile
 
 import pytest
 
@@ -34,13 +35,10 @@ def train(commands, folder, *arguments, code=0):
 
 
 def told(log) -> list[dict]:
-    """What the log says of the training itself, without times."""
-    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    return [
-        {key: value for key, value in line.items() if key not in ("seconds", "data_wait_ms", "path")}
-        for line in lines
-        if line["event"] not in ("start", "resume", "end")
-    ]
+    """The log's events of the training itself, without times."""
+    lines = map(json.loads, log.read_text(encoding="utf-8").splitlines())
+    return [{key: line[key] for key in line.keys() - {"seconds", "data_wait_ms", "path"}}
+            for line in lines if line["event"] not in ("start", "resume", "end")]  # fmt: skip
 
 
 def last_of(folder):
@@ -50,11 +48,9 @@ def last_of(folder):
 def same(left, right) -> bool:
     import torch
 
-    if isinstance(left, torch.Tensor):
-        return torch.equal(left, right)
     if isinstance(left, dict):
         return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
-    return left == right
+    return torch.equal(left, right) if isinstance(left, torch.Tensor) else left == right
 
 
 def state_of(path) -> dict:
@@ -259,9 +255,14 @@ def test_what_cannot_go_on_is_one_line(commands, tmp_path):
         assert message in done.stderr
         assert done.stderr.count("\n") == 1
     path = last_of(tmp_path)
-    path.write_bytes(path.read_bytes()[:-100])
-    done = train(commands, tmp_path, *example("--resume", "auto"), code=2)
-    assert f"{path}: is not a complete file of torch.save or of stratagem train" in done.stderr
+    whole = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        tensor = archive.read("archive/data/0")
+    for damaged, message in [(whole[:-100], "is not a complete file of torch.save"),
+                             (whole.replace(tensor, tensor[::-1]), "is damaged: ")]:  # fmt: skip
+        path.write_bytes(damaged)
+        done = train(commands, tmp_path, *example("--resume", "auto"), code=2)
+        assert f"{path}: {message}" in done.stderr
 
 
 def steps_in(folder) -> list[int]:
@@ -446,5 +447,4 @@ def test_a_state_of_another_model_is_one_line(commands, tmp_path):
     assert done.returncode == 0, done.stderr
     torch.save(torchvision.models.resnet18(num_classes=11).state_dict(), tmp_path / "eleven.pt")
     done = commands.stratagem("train", *arguments, "--initial-state", tmp_path / "eleven.pt")
-    assert done.returncode == 2
-    assert 'its "fc.weight" is [11, 512], expected [10, 512]' in done.stderr
+    assert 'its "fc.weight" is [11, 512], expected [10, 512]' in done.stderr and done.returncode == 2

@@ -163,14 +163,16 @@ Bytes SavedFile::storage(const PickledTensor& tensor, std::size_t most) {
 }
 
 Bytes SavedFile::unpacked(const ZipRecord& record, std::size_t most) {
-  if (!record.deflated) return record.bytes;
-  if (inflated_from_ != &record) {
+  if (record.deflated && inflated_from_ != &record) {
     inflated_from_ = nullptr;
     inflated_ = {};
     inflated_ = inflated(record, most);
     inflated_from_ = &record;
   }
-  return inflated_;
+  const Bytes bytes = record.deflated ? Bytes(inflated_) : record.bytes;
+  if (!intact_.contains(&record)) require_intact(record, bytes);
+  intact_.insert(&record);
+  return bytes;
 }
 
 }  // namespace stratagem::checkpoint

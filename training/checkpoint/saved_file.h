@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,8 +24,8 @@ class SavedFile {
   const Value& value() const { return value_; }
 
   /// Returns the bytes of a tensor's storage, valid until the next call. Throws
-  /// std::invalid_argument if it is missing, if its size differs from that of its elements, or if
-  /// it is compressed and has more than `most` bytes.
+  /// std::invalid_argument if it is missing, if its size differs from that of its elements, if its
+  /// bytes do not have their checksum, or if it is compressed and has more than `most` bytes.
   std::span<const std::uint8_t> storage(const PickledTensor& tensor, std::size_t most);
 
  private:
@@ -36,6 +37,7 @@ class SavedFile {
   std::map<std::string, ZipRecord, std::less<>> records_;  // the archive's
   std::string folder_;                                     // the prefix of the records' names
   std::map<std::string, std::span<const std::uint8_t>, std::less<>> storages_;  // the old format's
+  std::set<const ZipRecord*> intact_;  // those whose checksum was compared
   const ZipRecord* inflated_from_ = nullptr;
   std::vector<std::uint8_t> inflated_;
 };

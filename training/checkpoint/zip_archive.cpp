@@ -118,7 +118,10 @@ ZipRecord record_of(Bytes archive, Bytes entry, Bytes extra) {
   const Bytes rest = archive.subspan(offset + local_size);
   const std::uint64_t before = std::uint64_t{short_at(local, 26)} + short_at(local, 28);
   if (method == 0 && packed != size) damaged("a stored record has two sizes");
-  return {.bytes = part(rest, before, packed), .deflated = method == 8, .size = size};
+  return {.bytes = part(rest, before, packed),
+          .deflated = method == 8,
+          .size = size,
+          .crc = word_at(entry, 16)};
 }
 
 }  // namespace
@@ -169,6 +172,15 @@ std::vector<std::uint8_t> inflated(const ZipRecord& record, std::size_t most) {
   inflateEnd(&stream);
   if (status != Z_STREAM_END || written != bytes.size()) damaged("a compressed record is damaged");
   return bytes;
+}
+
+void require_intact(const ZipRecord& record, Bytes bytes) {
+  if (record.crc == 0) return;
+  const auto found = static_cast<std::uint32_t>(crc32_z(0, bytes.data(), bytes.size()));
+  if (found == record.crc) return;
+  throw std::invalid_argument(fmt::format(
+      "is damaged: a record of {} bytes has checksum {:08x}, expected {:08x}; use another copy",
+      bytes.size(), found, record.crc));
 }
 
 }  // namespace stratagem::checkpoint

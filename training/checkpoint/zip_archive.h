@@ -14,6 +14,7 @@ struct ZipRecord {
   std::span<const std::uint8_t> bytes;  // the bytes in the archive
   bool deflated = false;
   std::uint64_t size = 0;  // the bytes once inflated
+  std::uint32_t crc = 0;   // CRC-32 of the inflated bytes; 0 if the writer computed none
 };
 
 /// Returns the records by name. Throws std::invalid_argument, in one line, for an incomplete
@@ -24,5 +25,9 @@ std::map<std::string, ZipRecord, std::less<>> zip_records(std::span<const std::u
 /// Returns the bytes of a deflated record. Throws std::invalid_argument if their number exceeds
 /// `most` or differs from the archive's statement.
 std::vector<std::uint8_t> inflated(const ZipRecord& record, std::size_t most);
+
+/// Throws std::invalid_argument if the record's inflated bytes do not have its CRC-32. A record
+/// without one passes, as torch.serialization.set_crc32_options(False) writes it.
+void require_intact(const ZipRecord& record, std::span<const std::uint8_t> bytes);
 
 }  // namespace stratagem::checkpoint

@@ -22,14 +22,30 @@ std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) 
   return gradients;
 }
 
+at::Tensor squared_norm(const std::vector<at::Tensor>& gradients, const at::Device& device) {
+  if (gradients.empty()) return at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
+  return at::stack(at::_foreach_norm(gradients)).to(at::kDouble).square().sum();
+}
+
 }  // namespace
 
 at::Tensor squared_gradient_norm(const std::vector<at::Tensor>& parameters,
                                  const at::Device& device) {
   const at::NoGradGuard no_gradient;
-  const std::vector<at::Tensor> gradients = gradients_of(parameters);
-  if (gradients.empty()) return at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
-  return at::stack(at::_foreach_norm(gradients)).to(at::kDouble).square().sum();
+  return squared_norm(gradients_of(parameters), device);
+}
+
+at::Tensor squared_gradient_norm(const std::vector<CountedGradient>& counted,
+                                 const at::Device& device) {
+  const at::NoGradGuard no_gradient;
+  std::vector<at::Tensor> gradients;
+  for (const auto& [parameter, elements] : counted) {
+    const at::Tensor& gradient = parameter.grad();
+    if (!gradient.defined()) continue;
+    gradients.push_back(elements == gradient.numel() ? gradient
+                                                     : gradient.flatten().narrow(0, 0, elements));
+  }
+  return squared_norm(gradients, device);
 }
 
 void clip_gradients(const std::vector<at::Tensor>& parameters, double squared_norm, double most,

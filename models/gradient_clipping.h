@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <vector>
 
 namespace stratagem::models {
@@ -14,6 +15,16 @@ namespace stratagem::models {
 /// Returns the sum of the squares of all elements of the parameters' gradients, [] (float64) on
 /// `device`; a parameter without a gradient adds nothing.
 at::Tensor squared_gradient_norm(const std::vector<at::Tensor>& parameters,
+                                 const at::Device& device);
+
+/// The first elements of a parameter's gradient, in row-major order.
+struct CountedGradient {
+  at::Tensor parameter;
+  std::int64_t elements = 0;
+};
+
+/// Returns the same of parts of gradients.
+at::Tensor squared_gradient_norm(const std::vector<CountedGradient>& counted,
                                  const at::Device& device);
 
 /// Divides the parameters' gradients by `scale`, and multiplies them by most / (norm + 1e-6) if

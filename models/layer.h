@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/cpu_kernels/row_functions.h"
 #include "models/initial_values.h"
 
 namespace stratagem::models {
@@ -49,8 +50,9 @@ struct LayerFlops {
 /// The positions of a sequence that one of several ranks has, and attention over all of them.
 struct SequencePart {
   /// Takes queries, keys and values of the own positions, [n, own, 3 features] as in
-  /// causal_attention(), and returns [n, own, features].
-  using Attention = std::function<at::Tensor(const at::Tensor& qkv, std::int64_t heads)>;
+  /// causal_attention(), in which the query heads of a group have equal keys and values. Returns
+  /// [n, own, features].
+  using Attention = std::function<at::Tensor(const at::Tensor& qkv, const GroupedHeads& heads)>;
 
   at::Tensor positions;  // [own] (int64)
   Attention attention;
@@ -58,7 +60,7 @@ struct SequencePart {
 
 /// The outputs of a layer's attention; zeros for a layer without.
 struct AttentionSize {
-  std::int64_t heads = 0;
+  GroupedHeads heads = {.groups = 0};
   std::int64_t features = 0;  // of all heads
 };
 

@@ -113,7 +113,7 @@ at::Tensor LlamaBlock::output(const at::Tensor& input, const TensorFunction& dow
   const at::Tensor wide = remade(*parts_.qkv, function_of(*parts_.norm1), input);
   const Rotation& angles = rotation(wide, wide.size(2) / (groups * (queries + 2)));
   const auto attention = [this](const at::Tensor& qkv) {
-    return attention_over(part_, qkv, parts_.heads.count());
+    return attention_over(part_, qkv, parts_.heads);
   };
   const at::Tensor spread = spread_heads(wide, angles, parts_.heads);
   const at::Tensor middle = input + remade(*parts_.projection, attention, spread);
@@ -167,7 +167,7 @@ LayerFlops LlamaBlock::flops(const Shape& input) const {
 
 AttentionSize LlamaBlock::attention_size() const {
   // The first parameter is a normalisation's weight.
-  return {.heads = parts_.heads.count(), .features = parameters().front().tensor.size(0)};
+  return {.heads = parts_.heads, .features = parameters().front().tensor.size(0)};
 }
 
 ModelEntry llama_entry(const std::string& name, const std::string& summary, const LlamaSize& size) {
@@ -180,8 +180,10 @@ ModelEntry llama_entry(const std::string& name, const std::string& summary, cons
       .default_cut = {"blocks." + std::to_string((size.blocks + 1) / 2)},
       .layers = size.blocks + 3,
       .longest_sequence = size.longest_sequence,
-      .sharded_sizes = {{"key and value heads", size.heads.groups},
-                        {"vocabulary", size.vocabulary}},
+      .sharded_sizes = {{.what = "key and value heads",
+                         .size = size.heads.groups,
+                         .copies_up_to = size.heads.count()},
+                        {.what = "vocabulary", .size = size.vocabulary}},
       .family = "llama"};
 }
 

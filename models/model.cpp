@@ -12,11 +12,6 @@ namespace {
 
 bool is_relu(const Layer& layer) { return dynamic_cast<const ReluLayer*>(&layer) != nullptr; }
 
-bool lies_in(std::string_view layer, std::string_view group) {
-  return layer == group ||
-         (layer.size() > group.size() && layer.starts_with(group) && layer[group.size()] == '.');
-}
-
 // Returns every name of a boundary inside the model: "bn1, relu, layer1, layer1.0, ...".
 std::string possible_cuts(const LayerList& layers) {
   std::string text;
@@ -99,6 +94,11 @@ PassFlops flops(LayerSpan layers, const Shape& input, bool first_input_needs_gra
     shape = layer->output_shape(shape);
   }
   return total;
+}
+
+bool lies_in(std::string_view layer, std::string_view name) {
+  return layer == name ||
+         (layer.size() > name.size() && layer.starts_with(name) && layer[name.size()] == '.');
 }
 
 std::size_t find_layer(const LayerList& layers, std::string_view name) {

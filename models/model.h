@@ -51,6 +51,9 @@ Shape output_shape(LayerSpan layers, const Shape& input);
 /// `first_input_needs_gradient` is false for a model's first layer: the data needs no gradient.
 PassFlops flops(LayerSpan layers, const Shape& input, bool first_input_needs_gradient);
 
+/// Returns whether `layer` is `name` or lies in it: "layer3.0" lies in "layer3".
+bool lies_in(std::string_view layer, std::string_view name);
+
 /// Returns the index of the first layer that is `name` or lies in it: "layer3" finds layer3.0.
 /// Throws std::invalid_argument with the model's possible cuts.
 std::size_t find_layer(const LayerList& layers, std::string_view name);

@@ -46,8 +46,9 @@ at::Tensor positions_of(const SequencePart& part, std::int64_t length,
   return part.positions.defined() ? part.positions.to(like) : at::arange(length, like);
 }
 
-at::Tensor attention_over(const SequencePart& part, const at::Tensor& qkv, std::int64_t heads) {
-  return part.attention ? part.attention(qkv, heads) : causal_attention(qkv, heads);
+at::Tensor attention_over(const SequencePart& part, const at::Tensor& qkv,
+                          const GroupedHeads& heads) {
+  return part.attention ? part.attention(qkv, heads) : causal_attention(qkv, heads.count());
 }
 
 LayerNormLayer::LayerNormLayer(std::string name, std::int64_t features) : Layer(std::move(name)) {
@@ -85,7 +86,7 @@ at::Tensor TransformerBlock::recompute(const at::Tensor& input) {
 
 at::Tensor TransformerBlock::output(const at::Tensor& input, const TensorFunction& down) const {
   const auto attention = [this](const at::Tensor& qkv) {
-    return attention_over(part_, qkv, parts_.heads);
+    return attention_over(part_, qkv, {.groups = parts_.heads});
   };
   const auto gelu = [](const at::Tensor& x) { return at::gelu(x); };
   const at::Tensor qkv = remade(*parts_.qkv, function_of(*parts_.norm1), input);
@@ -140,7 +141,7 @@ LayerFlops TransformerBlock::flops(const Shape& input) const {
 
 AttentionSize TransformerBlock::attention_size() const {
   // The first parameter is a normalisation's weight.
-  return {.heads = parts_.heads, .features = parameters().front().tensor.size(0)};
+  return {.heads = {.groups = parts_.heads}, .features = parameters().front().tensor.size(0)};
 }
 
 LayerFlops attention_flops(const Shape& mixed) {

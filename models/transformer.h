@@ -46,7 +46,8 @@ at::Tensor positions_of(const SequencePart& part, std::int64_t length,
                         const at::TensorOptions& like);
 
 /// Computes causal attention over all positions, also where `part` has only some of them.
-at::Tensor attention_over(const SequencePart& part, const at::Tensor& qkv, std::int64_t heads);
+at::Tensor attention_over(const SequencePart& part, const at::Tensor& qkv,
+                          const GroupedHeads& heads);
 
 /// Normalises the last dimension, then scales and shifts it.
 class LayerNormLayer : public Layer {

@@ -21,6 +21,7 @@ enum class When {
   between_ranks,
   schedule_asks,
   schedule_is_searched,
+  groups_recomputed,
   model_has_images,
   model_has_tokens,
   model_has_labels,
@@ -36,10 +37,10 @@ enum class When {
   several_stages,
   replicas,
   several_replicas,  // they exchange whole gradients in buckets
-  sharded_layers,
   positions_shared,
   keys_exchanged,   // between ranks that share positions
   layers_exchange,  // in flight while a layer computes
+  layers_gather,
   sums_are_shared,  // on CPUs
   copies_kept,
   cut_by_size,

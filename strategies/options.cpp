@@ -61,7 +61,11 @@ Table of_cuts() {
         .meaning = "activations that the backward pass recomputes: none, selective (outputs of "
                    "norms, attention and activation functions that a block's linear layers take), "
                    "full (all but the input of each group of layers)"},
-       &StrategyOptions::recompute}};
+       &StrategyOptions::recompute},
+      {{.name = "recompute_layers",
+        .used_when = When::groups_recomputed,
+        .meaning = "layers whose groups are recomputed, joined by +; by default all"},
+       &StrategyOptions::recompute_layers}};
 }
 
 Table of_replicas() {
@@ -176,10 +180,9 @@ Table of_sharded_layers() {
         .is_switch = true},
        &StrategyOptions::async_reduce},
       {{.name = "keep_gathered",
-        .used_when = When::sharded_layers,
-        .meaning =
-            "keep each layer's gathered input for the backward pass instead of gathering it again: "
-            "less communication, more memory",
+        .used_when = When::layers_gather,
+        .meaning = "keep what layers gather (inputs, or keys and values) for the backward pass "
+                   "instead of gathering it again: less communication, more memory",
         .is_switch = true},
        &StrategyOptions::keep_gathered},
       {{.name = "context_exchange",

@@ -35,7 +35,7 @@ struct StrategyOptions {
   std::string pass_times = "1+1+1+0";           // for a search: of F, I, W and a transfer
   std::int64_t live_micro_batches = 0;          // the limit of a search; 0: the schedule's
   bool async_reduce = true;                     // overlaps input gradients' all-reduces with W
-  bool keep_gathered = false;  // by sequence: gathered inputs are kept for the backward pass
+  bool keep_gathered = false;                   // what layers gather is kept for the backward pass
   Choice<"exchange", "library"> reduce_scatter = "exchange";  // the implementation over Gloo
   std::vector<std::string> cut = {};          // the layer names that begin stages 1, 2, ...
   Partition partition = "auto";               // the rule of the cut if `cut` is empty
@@ -52,6 +52,7 @@ struct StrategyOptions {
   std::int64_t prefetch = 1;          // the number of uses ahead at which a group is gathered
   Choice<"float32", "same"> reduce_dtype = "float32";      // the format of sums of 16-bit gradients
   Choice<"none", "selective", "full"> recompute = "none";  // the activations that are made again
+  std::vector<std::string> recompute_layers = {};          // of full recomputation; empty: all
   std::int64_t replicas_of_shards = 1;  // groups of replicas that each shard the state
   Choice<"heads", "ring", "gather"> context_exchange = "heads";  // for attention over all positions
   ContextOrder context_order = "zigzag";  // of positions on their ranks, unless heads are exchanged
@@ -67,13 +68,13 @@ inline constexpr std::array stage_options = {"cut", "partition"};
 inline constexpr std::array replica_options = {"bucket_mb", "overlap", "compression"};
 inline constexpr std::array accumulation_options = {"accumulation_steps"};
 inline constexpr std::array tensor_options = {"async"};
-inline constexpr std::array sequence_options = {"keep_gathered"};
-inline constexpr std::array context_options = {"context_exchange", "context_order"};
+inline constexpr std::array context_options = {"keep_gathered", "context_exchange",
+                                               "context_order"};
 inline constexpr std::array shard_options = {"shard_group_mb", "prefetch_groups",
                                              "replicas_of_shards"};
 inline constexpr std::array reshard_options = {"reshard_after_forward"};
 inline constexpr std::array shard_choice = {"shard"};
-inline constexpr std::array recompute_options = {"recompute"};
+inline constexpr std::array recompute_options = {"recompute", "recompute_layers"};
 inline constexpr std::array precision_options = {"mixed_precision", "loss_scale",
                                                  "loss_scale_hysteresis"};
 inline constexpr std::array reduction_options = {"reduce_dtype"};

@@ -35,6 +35,20 @@ void add_groups(const PlanRequest& request, StepPlan& plan) {
   plan.evaluation = schedules::add_sharding(schedules::forward_only(cut), sharding_of(request));
 }
 
+/// Returns the schedule's stages whose activations are kept. Replicas in one process have stages of
+/// their own.
+std::set<int> kept_stages(const PlanRequest& request, const PlanOutline& outline) {
+  if (!outline.in_one_process) return request.parts.kept_groups;
+  const schedules::DataParallelShape shape = data_parallel_shape(request);
+  std::set<int> stages;
+  for (int replica = 0; replica < shape.staged_replicas(); ++replica) {
+    for (const int segment : request.parts.kept_groups) {
+      stages.insert(shape.stage_of(replica, segment));
+    }
+  }
+  return stages;
+}
+
 }  // namespace
 
 bool has_layer_groups(const PlanRequest& request, const PlanOutline& outline) {
@@ -98,7 +112,7 @@ StepPlan plan_of(const PlanRequest& request, const PlanOutline& outline) {
     if (has_layer_groups(request, outline)) add_groups(request, plan);
   }
   if (request.options.recompute == "full") {
-    plan.schedule = schedules::add_recomputation(plan.schedule);
+    plan.schedule = schedules::add_recomputation(plan.schedule, kept_stages(request, outline));
   }
   if (outline.has_partial_gradients) {
     plan.schedule = schedules::add_gradient_reduction(plan.schedule);

@@ -32,7 +32,9 @@ struct Arrangement {
 struct ModelParts {
   std::vector<int> groups_of_stage = {};  // [stage]: number of layer groups; empty: one each
   std::set<int> empty_groups = {};        // groups without parameters
+  std::set<int> kept_groups = {};         // groups that full recomputation leaves out
   bool has_buffers = false;
+  bool has_common_heads = false;  // several tensor ranks have copies of some
   std::vector<int> owners = {0};  // [segment] of replicas in one process: its updating device
 };
 

@@ -142,6 +142,9 @@ strategies::PlanRequest plan_request(const Config& config, strategies::ModelPart
                                   .needs_norm = config.clip_gradients > 0 || scales_loss(config),
                                   .samples = config.global_batch_size};
   request.options.shard = sharded_state(config);
+  request.parts.has_common_heads =
+      placement.tensor_ranks() > 1 &&
+      models::find_model(config.model).is_copied_by(placement.tensor_ranks());
   return request;
 }
 

@@ -75,6 +75,17 @@ bool RowFacts::exchanges_keys() const {
   return shares_positions() && config.context_exchange != "heads";
 }
 
+bool RowFacts::layers_gather() const {
+  return (strategy->shares_sequence && shards_layers()) ||
+         (shares_positions() && config.context_exchange == "gather");
+}
+
+bool RowFacts::copies_heads() const {
+  if (!shards_layers() || model == nullptr) return false;
+  return model->is_copied_by(config.mesh == "auto" ? config.devices
+                                                   : ranks::parse_mesh(config.mesh).size("tensor"));
+}
+
 bool RowFacts::shards_layers() const {
   return config.mesh == "auto" ? strategy->usually_spreads_over("tensor") : in_mesh("tensor");
 }
@@ -137,6 +148,10 @@ constexpr auto conditions = std::to_array<Condition>({
           [](const Catalogue& catalogue) {
             return schedules_that(catalogue, &schedules::ScheduleEntry::is_searched);
           }}},
+
+    {When::groups_recomputed,
+     {.holds = [](const RowFacts& row) { return row.config.recompute == "full"; },
+      .users = [](const Catalogue&) { return std::string("--recompute full"); }}},
 
     {When::model_has_images,
      {.holds = [](const RowFacts& row) { return row.model != nullptr && row.model->has_images(); },
@@ -223,11 +238,6 @@ constexpr auto conditions = std::to_array<Condition>({
                                                         : "several replicas and --shard none");
           }}},
 
-    {When::sharded_layers,
-     {.holds = [](const RowFacts& row) { return row.shards_layers(); },
-      .of_strategies = true,
-      .besides = [](const strategies::StrategyEntry&) { return std::string("sharded layers"); }}},
-
     {When::positions_shared,
      {.holds = [](const RowFacts& row) { return row.shares_positions(); },
       .of_strategies = true,
@@ -249,18 +259,24 @@ constexpr auto conditions = std::to_array<Condition>({
             return std::string("sharded layers, or --context-exchange ring or gather");
           }}},
 
+    {When::layers_gather,
+     {.holds = [](const RowFacts& row) { return row.layers_gather(); },
+      .of_strategies = true,
+      .besides =
+          [](const strategies::StrategyEntry& strategy) {
+            return std::string(strategy.shares_sequence ? "sharded layers"
+                                                        : "--context-exchange gather");
+          }}},
+
     {When::sums_are_shared,
      {.holds =
           [](const RowFacts& row) {
-            const bool shares_sequence = row.strategy->reads("keep_gathered");
-            const bool gathers = row.shares_positions() && row.config.context_exchange == "gather";
-            return row.config.device == "cpu" &&
-                   (row.shards_state() || gathers || (shares_sequence && row.shards_layers()));
+            return row.config.device == "cpu" && (row.shards_state() || row.layers_gather());
           },
       .of_strategies = true,
       .besides =
           [](const strategies::StrategyEntry& strategy) {
-            const bool by_option = strategy.reads("shard") && !strategy.reads("keep_gathered");
+            const bool by_option = strategy.reads("shard") && !strategy.shares_sequence;
             return std::string(by_option ? "--device cpu, and --shard or --context-exchange gather"
                                          : "--device cpu");
           }}},
@@ -312,16 +328,16 @@ constexpr auto conditions = std::to_array<Condition>({
     {When::halves_are_summed,
      {.holds =
           [](const RowFacts& row) {
-            const bool shares_sequence = row.strategy->reads("keep_gathered");
+            const bool shares_sequence = row.strategy->shares_sequence && row.shards_layers();
             return row.config.mixed_precision != "none" &&
-                   (row.has_replicas() || (shares_sequence && row.shards_layers()));
+                   (row.has_replicas() || shares_sequence || row.copies_heads());
           },
       .of_strategies = true,
       .besides =
           [](const strategies::StrategyEntry& strategy) {
-            const bool shares_sequence = strategy.reads("keep_gathered");
-            return std::string(shares_sequence ? "--mixed-precision"
-                                               : "--mixed-precision and replicas");
+            return std::string(strategy.shares_sequence
+                                   ? "--mixed-precision"
+                                   : "--mixed-precision and replicas, or copies of heads");
           }}},
 
     {When::scaled,

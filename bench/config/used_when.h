@@ -28,6 +28,9 @@ class RowFacts {
   bool shares_positions() const;
   bool exchanges_keys() const;
   bool shards_layers() const;
+  bool layers_gather() const;
+  /// Returns whether several ranks have copies of a layer's heads.
+  bool copies_heads() const;
   /// Returns true for sharded layers without replicas, too: the check names a mesh with some.
   bool may_shard_state() const;
   bool shards_state() const;

@@ -144,12 +144,13 @@ struct CalibrateStagesResult {
   static constexpr const char* job = "calibrate_stages";
 
   std::vector<ActionCost> costs = {};
-  std::vector<std::int64_t> owners = {};  // for a row with replicas in one process
-  std::vector<LayerGroup> groups = {};    // for a row whose layers have groups
-  bool has_buffers = false;               // whether its model has buffers
+  std::vector<std::int64_t> owners = {};       // for a row with replicas in one process
+  std::vector<LayerGroup> groups = {};         // for a row whose layers have groups
+  std::vector<std::int64_t> kept_groups = {};  // see StageCosts
+  bool has_buffers = false;                    // whether its model has buffers
   StepMemory memory = {};
 
-  STRATAGEM_FIELDS(costs, owners, groups, has_buffers, memory)
+  STRATAGEM_FIELDS(costs, owners, groups, kept_groups, has_buffers, memory)
 };
 
 using CalibrateStagesJob = JobAboutRow<CalibrateStagesResult>;

@@ -154,6 +154,7 @@ Calibrated<StageCosts> price_stages(const PreparedRow& row, const MeasureEnviron
                                                  .owners = found.owners,
                                                  .groups = found.groups,
                                                  .has_buffers = found.has_buffers,
+                                                 .kept_groups = found.kept_groups,
                                                  .memory = found.memory});
   if (priced.status != LaunchStatus::ok) return {priced, basis};
   StageCosts& costs = priced.result;

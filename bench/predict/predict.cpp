@@ -88,7 +88,9 @@ std::vector<std::int64_t> samples_of(const strategies::StepPlan& plan) {
 }
 
 strategies::ModelParts parts_of(const StageCosts& calibration) {
-  strategies::ModelParts parts{.has_buffers = calibration.has_buffers};
+  strategies::ModelParts parts{
+      .kept_groups = {calibration.kept_groups.begin(), calibration.kept_groups.end()},
+      .has_buffers = calibration.has_buffers};
   if (!calibration.owners.empty()) {
     parts.owners = {calibration.owners.begin(), calibration.owners.end()};
   }

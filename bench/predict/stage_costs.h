@@ -94,9 +94,10 @@ struct Links {
 struct StageCosts {
   std::vector<ActionCost> costs = {};
   Links links = {};
-  std::vector<std::int64_t> owners = {};  // [segment]
-  std::vector<LayerGroup> groups = {};    // [group]
-  bool has_buffers = false;               // buffers that replicas keep equal
+  std::vector<std::int64_t> owners = {};       // [segment]
+  std::vector<LayerGroup> groups = {};         // [group]
+  bool has_buffers = false;                    // buffers that replicas keep equal
+  std::vector<std::int64_t> kept_groups = {};  // see strategies::ModelParts
   StepMemory memory = {};
 };
 

@@ -121,8 +121,10 @@ std::vector<LayerGroup> layer_groups(const Config& config, const models::Workloa
 /// Returns the row's plan, with all of a replica's devices in this process.
 strategies::StepPlan plan_of_one_process(const Config& config,
                                          const CalibrateStagesResult& calibration) {
-  strategies::PlanRequest request = plan_request(
-      config, parts_of({.groups = calibration.groups, .has_buffers = calibration.has_buffers}));
+  strategies::PlanRequest request =
+      plan_request(config, parts_of({.groups = calibration.groups,
+                                     .has_buffers = calibration.has_buffers,
+                                     .kept_groups = calibration.kept_groups}));
   request.arrangement.ranks = 1;
   return strategies::plan_of(request, outline_of(config));
 }
@@ -185,6 +187,9 @@ CalibrateStagesResult calibrate_sharded(const Config& row, const TaskContext& co
     const models::Model model = workload.make_meta_model();
     result.groups = layer_groups(config, workload, model);
     result.has_buffers = !models::buffers(model.layers).empty();
+    const auto cut =
+        stages::groups_of(model.layers, plan_request(config), workload.options().width);
+    result.kept_groups = {cut.kept.begin(), cut.kept.end()};
   }
   const strategies::StepPlan plan = plan_of_one_process(config, result);
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "bench/predict/predict.h"
@@ -120,6 +121,7 @@ class StageCalibration {
       models::Model model = workload_.make_meta_model();
       const auto cut = data_parallel::segments_of(
           model.layers, config_, static_cast<int>(group_.devices.size()), /*width=*/1);
+      kept_ = cut.kept;
       auto parts = models::cut(std::move(model.layers), cut.boundaries);
       models::Shape shape = workload_.input_shape(samples);
       loops_.resize((parts.size() + (loss_apart ? 1 : 0)) * group_.devices.size());
@@ -143,7 +145,8 @@ class StageCalibration {
     runtime::Device& device = *group_.devices[replica];
     std::vector<schedules::Action> passes = {{schedules::ActionKind::forward},
                                              {schedules::ActionKind::backward}};
-    if (config_.recompute == "full" && !position.last) {
+    if (config_.recompute == "full" && !position.last &&
+        !kept_.contains(static_cast<int>(segment))) {
       passes.insert(passes.begin() + 1, {schedules::ActionKind::recompute});
     }
     const std::size_t index = segment * group_.devices.size() + replica;
@@ -199,13 +202,13 @@ class StageCalibration {
   models::Workload workload_;
   std::vector<std::unique_ptr<StageLoop>> loops_;  // outlives the threads that run them
   std::vector<std::size_t> device_of_loop_;
+  std::set<int> kept_;  // segments that full recomputation leaves out
   backends::DeviceGroup group_;
 };
 
-std::vector<std::int64_t> owners_of_segments(const Config& config, const models::Model& model) {
-  const auto cut =
-      data_parallel::segments_of(model.layers, config, placement_of(config).devices(), /*width=*/1);
-  return {cut.owners.begin(), cut.owners.end()};
+data_parallel::Segments segments_of(const Config& config, const models::Model& model) {
+  return data_parallel::segments_of(model.layers, config, placement_of(config).devices(),
+                                    /*width=*/1);
 }
 
 }  // namespace
@@ -216,7 +219,9 @@ CalibrateStagesResult calibrate_stages(const CalibrateStagesJob& job, const Task
   const models::Model model = models::Workload(workload_options(job.config)).make_meta_model();
   result.has_buffers = !models::buffers(model.layers).empty();
   if (is_data_parallel(job.config)) {
-    result.owners = owners_of_segments(job.config, model);
+    const auto segments = segments_of(job.config, model);
+    result.owners = {segments.owners.begin(), segments.owners.end()};
+    result.kept_groups = {segments.kept.begin(), segments.kept.end()};
   } else {
     const auto sizes = micro_batch_sizes(job.config);
     const bool is_even = sizes.front() == sizes.back();

@@ -58,16 +58,13 @@ std::vector<std::string> models_that(const std::function<bool(const models::Mode
   return names;
 }
 
-bool can_share(const models::ShardedSize& size, std::int64_t degree) {
-  return size.size >= degree && (!size.evenly || size.size % degree == 0);
-}
-
 /// Returns the degrees from 2 on that can share all of these sizes: "2 to 12", or "2, 4, 8".
 std::string possible_degrees(const std::vector<models::ShardedSize>& sizes) {
   std::vector<std::int64_t> degrees;
-  const std::int64_t most = std::ranges::min(sizes, {}, &models::ShardedSize::size).size;
+  const std::int64_t most =
+      std::ranges::min(sizes, {}, &models::ShardedSize::most_ranks).most_ranks();
   for (std::int64_t degree = 2; degree <= most; ++degree) {
-    if (std::ranges::all_of(sizes, [=](const auto& one) { return can_share(one, degree); })) {
+    if (std::ranges::all_of(sizes, [=](const auto& one) { return one.can_be_shared_by(degree); })) {
       degrees.push_back(degree);
     }
   }
@@ -90,9 +87,9 @@ std::vector<models::ShardedSize> sharded_sizes(const Config& config) {
 /// Returns a note if one rank has noticeably more than its even share of a layer: its heads, say.
 std::string note_of_sharing(const Config& config, std::int64_t degree) {
   constexpr double noticeable = 1.01;
-  for (const auto& [what, size, evenly] : sharded_sizes(config)) {
+  for (const auto& [what, size, evenly, copies_up_to] : sharded_sizes(config)) {
     const std::int64_t most = (size + degree - 1) / degree;
-    if (degree == 1 ||
+    if (degree == 1 || degree > size ||
         static_cast<double>(most * degree) < noticeable * static_cast<double>(size)) {
       continue;
     }
@@ -131,7 +128,7 @@ void check_sharing(const Config& config, const Placement& placement) {
   }
   const std::vector<models::ShardedSize> sizes = sharded_sizes(config);
   for (const models::ShardedSize& one : sizes) {
-    if (can_share(one, degree)) continue;
+    if (one.can_be_shared_by(degree)) continue;
     throw std::invalid_argument(
         fmt::format("--mesh tensor={}: {} {} of {} cannot be split over {} ranks; {}", degree,
                     one.size, one.what, config.model, degree, possible_degrees(sizes)));
@@ -189,7 +186,7 @@ void check_positions(const Config& config, const Placement& placement) {
   if (!form.shares_heads) return;
   const models::Model model = models::Workload(workload_options(config)).make_meta_model();
   for (const auto& layer : model.layers) {
-    const std::int64_t heads = layer->attention_size().heads;
+    const std::int64_t heads = layer->attention_size().heads.count();
     const int tensor_ranks = placement.tensor_ranks();
     if (heads % (ranks * tensor_ranks) == 0) continue;
     throw std::invalid_argument(fmt::format(
@@ -301,15 +298,17 @@ void check_recomputation(const Config& config, const models::Model& model, int d
                     config.model));
   }
   const auto groups = stages::groups_of(model.layers, plan_request(config), /*width=*/1);
+  const auto segments = data_parallel::segments_of(model.layers, config, devices, /*width=*/1);
   const strategies::ModelParts parts{
       .groups_of_stage = groups.per_stage,
       .empty_groups = groups.empty,
-      .owners = data_parallel::segments_of(model.layers, config, devices, /*width=*/1).owners};
+      .kept_groups = is_data_parallel(config) ? segments.kept : groups.kept,
+      .owners = segments.owners};
   if (!schedules::recomputed_passes(plan_of(config, parts).schedule).empty()) return;
   throw std::invalid_argument(
       fmt::format("--recompute {}: {} of {} has nothing to recompute, because each backward pass "
                   "follows its own forward pass; leave it out, or use more micro-batches, or "
-                  "smaller groups (--bucket-mb, --shard-group-mb)",
+                  "smaller groups (--bucket-mb, --shard-group-mb), or other --recompute-layers",
                   config.recompute, config.strategy, config.model));
 }
 

@@ -3,6 +3,7 @@
 // Link these files as objects: a static library drops files without references.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -33,6 +34,16 @@ struct ShardedSize {
   std::string what;  // "heads"
   std::int64_t size = 0;
   bool evenly = false;  // the ranks must divide it; otherwise some may have one more than others
+  /// More ranks than `size`, up to this number, have copies, if `size` divides the ranks and the
+  /// ranks divide this number; 0: there are no copies.
+  std::int64_t copies_up_to = 0;
+
+  /// Returns whether this many ranks can share it.
+  bool can_be_shared_by(std::int64_t ranks) const {
+    if (ranks <= size) return !evenly || size % ranks == 0;
+    return copies_up_to >= ranks && ranks % size == 0 && copies_up_to % ranks == 0;
+  }
+  std::int64_t most_ranks() const { return std::max(size, copies_up_to); }
 };
 /// The ShardedSize::size that stands for the number of outputs in the options.
 inline constexpr std::int64_t outputs_from_options = 0;
@@ -71,6 +82,12 @@ struct ModelEntry {
   /// Returns whether ranks can share the positions of a sample: layers of the model's own know
   /// theirs.
   bool shares_positions() const { return has_tokens() && !sharded_sizes.empty(); }
+  /// Returns whether so many ranks of a tensor-parallel group have copies of a part.
+  bool is_copied_by(std::int64_t ranks) const {
+    return std::ranges::any_of(sharded_sizes, [=](const ShardedSize& one) {
+      return one.copies_up_to > 0 && one.size < ranks;
+    });
+  }
   static Registry<ModelEntry>& registry();
 };
 

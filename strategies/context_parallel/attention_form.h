@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "models/cpu_kernels/row_functions.h"
 #include "models/registry/named_entries.h"
 #include "strategies/context_parallel/context_positions.h"
 #include "strategies/costs.h"
@@ -26,14 +27,19 @@ struct AttentionPass {
   bool is_backward = false;
   std::int64_t output_bytes = 0;    // of the own positions and all heads of the rank
   std::int64_t gradient_bytes = 0;  // the same in the format in which ranks sum gradients
+  models::GroupedHeads heads = {};  // of the rank
   int ranks = 1;
+  bool keep_gathered = false;  // see layer_exchange::ExchangeOptions
+
+  /// Return the bytes of keys, or values, and of their gradients.
+  std::int64_t key_bytes() const { return output_bytes / heads.queries; }
+  std::int64_t key_gradient_bytes() const { return gradient_bytes / heads.queries; }
 };
 
 struct AttentionForm {
   std::string name = {};
-  /// Computes models::causal_attention of the own positions; `qkv` is [n, own, 3 features] and the
-  /// result [n, own, features]. Collective, also in its backward pass.
-  at::Tensor (*attention)(const at::Tensor& qkv, std::int64_t heads,
+  /// See models::SequencePart::Attention. Collective, also in its backward pass.
+  at::Tensor (*attention)(const at::Tensor& qkv, const models::GroupedHeads& heads,
                           const SharedPositions& shared) = nullptr;
   /// Returns the calls and payloads of a pass, by formula.
   strategies::CommunicationCounts (*calls)(const AttentionPass& pass) = nullptr;

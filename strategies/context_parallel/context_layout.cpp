@@ -21,6 +21,12 @@ at::Tensor indices_of(const std::vector<Run>& runs) {
   return at::cat(parts);
 }
 
+/// Returns the heads of one of the ranks that share each layer.
+models::GroupedHeads share_of(const models::GroupedHeads& heads, int tensor_ranks) {
+  const std::int64_t groups = std::max<std::int64_t>(heads.groups / tensor_ranks, 1);
+  return {.groups = groups, .queries = heads.count() / tensor_ranks / groups};
+}
+
 }  // namespace
 
 ContextLayout::ContextLayout(const models::Workload& workload,
@@ -28,7 +34,9 @@ ContextLayout::ContextLayout(const models::Workload& workload,
                              distributed::ProcessGroup& group, runtime::Device& device,
                              const strategies::StrategyOptions& options, int tensor_ranks)
     : group_(group, device,
-             {.overlap = options.async_reduce, .reduce_scatter = options.reduce_scatter}),
+             {.overlap = options.async_reduce,
+              .keep_gathered = options.keep_gathered,
+              .reduce_scatter = options.reduce_scatter}),
       device_(device),
       form_(form_of(options)),
       order_(order_of(options)),
@@ -43,13 +51,13 @@ ContextLayout::ContextLayout(const models::Workload& workload,
       ++stage;
     }
     const models::AttentionSize size = model.layers[layer]->attention_size();
-    if (size.heads > 0) of_stage.push_back(size);
+    if (size.heads.count() > 0) of_stage.push_back(size);
   }
   attentions_.push_back(of_stage);
 }
 
 void ContextLayout::place(const models::LayerList& layers) {
-  const auto attention = [this](const at::Tensor& qkv, std::int64_t heads) {
+  const auto attention = [this](const at::Tensor& qkv, const models::GroupedHeads& heads) {
     return form_.attention(qkv, heads, {group_, order_});
   };
   const at::Tensor positions = positions_.to(backends::torch_device(device_.description()));
@@ -88,7 +96,9 @@ strategies::CommunicationCounts ContextLayout::communication(int stage,
     const std::int64_t outputs = work.samples * own_positions() * (features / tensor_ranks_);
     AttentionPass pass{.output_bytes = outputs * work.element_bytes,
                        .gradient_bytes = outputs * work.sum_bytes,
-                       .ranks = group_.size()};
+                       .heads = share_of(heads, tensor_ranks_),
+                       .ranks = group_.size(),
+                       .keep_gathered = group_.options().keep_gathered};
     for (int forward = 0; forward < (work.remade ? 2 : 1); ++forward) add(calls, form_.calls(pass));
     pass.is_backward = true;
     if (work.has_backward) add(calls, form_.calls(pass));

@@ -1,10 +1,11 @@
 // Attention with the keys and values of all ranks, gathered at once while the own block is computed
 // (Llama 3 Team 2024, "The Llama 3 Herd of Models", section 3.3.2). The backward pass gathers them
-// again and reduce-scatters their gradients.
+// again, unless they are kept, and reduce-scatters their gradients.
 #include <ATen/ATen.h>
 #include <ATen/OpMathType.h>
 
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -53,50 +54,43 @@ std::vector<at::Tensor> parts_of(const at::Tensor& gathered, const GatheredBlock
   return parts;
 }
 
-class Gather {
- public:
-  Gather(layer_exchange::ExchangeGroup& group, const at::Tensor& tensor)
-      : pending_(group.all_gather(tensor.unsqueeze(0), 0)) {
-    if (!group.options().overlap) gathered_ = pending_.wait();
-  }
-  at::Tensor wait() { return gathered_.defined() ? gathered_ : pending_.wait(); }
-
- private:
-  layer_exchange::PendingCollective pending_;
-  at::Tensor gathered_;
-};
+Exchange gather_of(layer_exchange::ExchangeGroup& group, const at::Tensor& keys) {
+  return {group, group.all_gather(keys.unsqueeze(0), 0)};
+}
 
 Block own_block(const SharedPositions& shared, std::int64_t own) {
   const int rank = shared.group.rank();
   return blocks_of(shared.order, rank, rank, own).front();
 }
 
-BlockOutput attention_of_gathered(const at::Tensor& qkv, std::int64_t heads,
-                                  const SharedPositions& shared) {
+ForwardResult attention_of_gathered(const at::Tensor& qkv, const GroupedHeads& heads,
+                                    const SharedPositions& shared) {
   const std::int64_t own = qkv.size(1);
   const at::Tensor keys = keys_and_values_of(qkv, heads);
-  Gather gather(shared.group, keys);
-  AttentionSum sum(queries_of(qkv, heads));
+  Exchange gather = gather_of(shared.group, keys);
+  AttentionSum sum(qkv, heads);
   sum.add(own_block(shared, own), keys);
   const at::Tensor gathered = gather.wait();
   for (const GatheredBlock& each : other_blocks(shared, own)) {
     sum.add(each.block, at::cat(parts_of(gathered, each), key_dimension));
   }
-  return sum.whole();
+  return {.whole = sum.whole(),
+          .gathered = shared.group.options().keep_gathered ? gathered : at::Tensor()};
 }
 
 at::Tensor gradient_of_gathered(const SavedAttention& saved, const at::Tensor& output_gradient,
                                 const SharedPositions& shared) {
   const std::int64_t own = saved.qkv.size(1);
   const at::Tensor keys = keys_and_values_of(saved.qkv, saved.heads);
-  Gather gather(shared.group, keys);
+  std::optional<Exchange> gather;
+  if (!saved.gathered.defined()) gather = gather_of(shared.group, keys);
   std::vector<std::int64_t> sizes = keys.sizes().vec();
   sizes.insert(sizes.begin(), shared.group.size());
   const at::Tensor sums =
       at::zeros(sizes, keys.options().dtype(at::toOpMathType(keys.scalar_type())));
-  AttentionGradients gradients(queries_of(saved.qkv, saved.heads), saved.whole, output_gradient);
+  AttentionGradients gradients(saved, output_gradient);
   gradients.add(own_block(shared, own), keys, sums[shared.group.rank()]);
-  const at::Tensor gathered = gather.wait();
+  const at::Tensor gathered = gather ? gather->wait() : saved.gathered;
   for (const GatheredBlock& each : other_blocks(shared, own)) {
     const at::Tensor joined = at::cat(parts_of(gathered, each), key_dimension);
     const at::Tensor of_joined = at::zeros_like(joined, sums.scalar_type());
@@ -113,10 +107,13 @@ at::Tensor gradient_of_gathered(const SavedAttention& saved, const at::Tensor& o
 }
 
 strategies::CommunicationCounts calls_of_gather(const AttentionPass& pass) {
-  const strategies::CollectiveCount gather{.calls = 1, .payload_bytes = 2 * pass.output_bytes};
+  const strategies::CollectiveCount gather{.calls = 1, .payload_bytes = 2 * pass.key_bytes()};
   if (!pass.is_backward) return {{"all_gather", gather}};
-  return {{"all_gather", gather},
-          {"reduce_scatter", {.calls = 1, .payload_bytes = 2 * pass.ranks * pass.gradient_bytes}}};
+  strategies::CommunicationCounts calls = {
+      {"reduce_scatter",
+       {.calls = 1, .payload_bytes = 2 * pass.ranks * pass.key_gradient_bytes()}}};
+  if (!pass.keep_gathered) calls.emplace("all_gather", gather);
+  return calls;
 }
 
 STRATAGEM_REGISTER(AttentionForm{

@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <vector>
+
 #include "models/cpu_kernels/attention.h"
 #include "strategies/context_parallel/attention_form.h"
 #include "strategies/layer_exchange/group_capsule.h"
@@ -15,7 +17,7 @@ using layer_exchange::ExchangeGroup;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-using Exchange = at::Tensor (*)(const at::Tensor&, std::int64_t, ExchangeGroup&);
+using ExchangePass = at::Tensor (*)(const at::Tensor&, std::int64_t, ExchangeGroup&);
 
 /// [n, own positions, parts, features] -> [n, all positions, parts, this rank's features].
 at::Tensor with_own_heads(const at::Tensor& x, std::int64_t parts, ExchangeGroup& group) {
@@ -34,7 +36,7 @@ at::Tensor with_own_positions(const at::Tensor& x, std::int64_t parts, ExchangeG
 }
 
 /// Each exchange is the derivative of the other.
-template <Exchange forward_pass, Exchange backward_pass>
+template <ExchangePass forward_pass, ExchangePass backward_pass>
 class Exchanged : public torch::autograd::Function<Exchanged<forward_pass, backward_pass>> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, std::int64_t parts,
@@ -53,17 +55,52 @@ class Exchanged : public torch::autograd::Function<Exchanged<forward_pass, backw
   }
 };
 
-at::Tensor heads_attention(const at::Tensor& qkv, std::int64_t heads,
+using ToHeads = Exchanged<with_own_heads, with_own_positions>;
+using ToPositions = Exchanged<with_own_positions, with_own_heads>;
+
+/// Returns whether a key head of a group goes to one rank only, so that it is sent once.
+bool sends_groups(const models::GroupedHeads& heads, int ranks) {
+  return heads.queries > 1 && heads.groups % ranks == 0;
+}
+
+/// Exchanges the queries of all heads and one key and one value head for each group.
+at::Tensor own_heads_of_groups(const at::Tensor& qkv, const models::GroupedHeads& heads,
+                               ExchangeGroup& group) {
+  const std::int64_t ranks = group.size();
+  const auto [groups, queries] = heads;
+  const at::Tensor spread = qkv.unflatten(2, {3, groups, queries, -1});
+  const std::int64_t of_head = spread.size(5);
+  std::vector<at::Tensor> by_rank = {spread.select(2, 0).flatten(2).unflatten(2, {ranks, -1})};
+  for (const int part : {1, 2}) {
+    by_rank.push_back(spread.select(2, part).select(3, 0).flatten(2).unflatten(2, {ranks, -1}));
+  }
+  const at::Tensor own = ToHeads::apply(at::cat(by_rank, 3).flatten(2), /*parts=*/1, &group);
+  const std::int64_t own_groups = groups / ranks;
+  const at::Tensor own_queries = own.narrow(2, 0, own_groups * queries * of_head);
+  std::vector<at::Tensor> parts = {own_queries};
+  for (const int part : {0, 1}) {
+    const std::int64_t first = own_groups * (queries + part) * of_head;
+    const at::Tensor of_groups =
+        own.narrow(2, first, own_groups * of_head).unflatten(2, {own_groups, 1, of_head});
+    parts.push_back(of_groups.expand({-1, -1, -1, queries, -1}).flatten(2));
+  }
+  return at::cat(parts, 2);
+}
+
+at::Tensor heads_attention(const at::Tensor& qkv, const models::GroupedHeads& heads,
                            const SharedPositions& shared) {
   ExchangeGroup& group = shared.group;
-  const at::Tensor own_heads =
-      Exchanged<with_own_heads, with_own_positions>::apply(qkv, /*parts=*/3, &group);
-  const at::Tensor mixed = models::causal_attention(own_heads, heads / group.size());
-  return Exchanged<with_own_positions, with_own_heads>::apply(mixed, /*parts=*/1, &group);
+  const at::Tensor own_heads = sends_groups(heads, group.size())
+                                   ? own_heads_of_groups(qkv, heads, group)
+                                   : ToHeads::apply(qkv, /*parts=*/3, &group);
+  const at::Tensor mixed = models::causal_attention(own_heads, heads.count() / group.size());
+  return ToPositions::apply(mixed, /*parts=*/1, &group);
 }
 
 strategies::CommunicationCounts calls_of_heads(const AttentionPass& pass) {
-  return {{"all_to_all", {.calls = 2, .payload_bytes = 4 * pass.output_bytes}}};
+  const std::int64_t keys =
+      sends_groups(pass.heads, pass.ranks) ? pass.key_bytes() : pass.output_bytes;
+  return {{"all_to_all", {.calls = 2, .payload_bytes = 2 * pass.output_bytes + 2 * keys}}};
 }
 
 STRATAGEM_REGISTER(AttentionForm{.name = "heads",

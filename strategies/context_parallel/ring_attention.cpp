@@ -12,20 +12,6 @@
 namespace stratagem::context_parallel {
 namespace {
 
-using layer_exchange::ExchangeGroup;
-/// A rotation while the caller computes, or, without overlap, before.
-class Rotation {
- public:
-  Rotation(ExchangeGroup& group, const at::Tensor& tensor) : pending_(group.rotate(tensor)) {
-    if (!group.options().overlap) received_ = pending_.wait();
-  }
-  at::Tensor wait() { return received_.defined() ? received_ : pending_.wait(); }
-
- private:
-  layer_exchange::PendingCollective pending_;
-  at::Tensor received_;
-};
-
 /// The blocks that this rank computes with the keys that arrive after `hops`.
 std::vector<Block> blocks_after(int hops, const SharedPositions& shared, std::int64_t own) {
   const int ranks = shared.group.size();
@@ -33,36 +19,37 @@ std::vector<Block> blocks_after(int hops, const SharedPositions& shared, std::in
   return blocks_of(shared.order, rank, (rank - hops + ranks) % ranks, own);
 }
 
-BlockOutput attention_round_the_ring(const at::Tensor& qkv, std::int64_t heads,
-                                     const SharedPositions& shared) {
-  AttentionSum sum(queries_of(qkv, heads));
+ForwardResult attention_round_the_ring(const at::Tensor& qkv, const GroupedHeads& heads,
+                                       const SharedPositions& shared) {
+  AttentionSum sum(qkv, heads);
   at::Tensor keys = keys_and_values_of(qkv, heads);
   for (int hops = 0; hops < shared.group.size(); ++hops) {
-    std::optional<Rotation> next;
-    if (hops + 1 < shared.group.size()) next.emplace(shared.group, keys);
+    std::optional<Exchange> next;
+    if (hops + 1 < shared.group.size()) next.emplace(shared.group, shared.group.rotate(keys));
     for (const Block& block : blocks_after(hops, shared, qkv.size(1))) sum.add(block, keys);
     if (next) keys = next->wait();
   }
-  return sum.whole();
+  return {.whole = sum.whole()};
 }
 
 /// The sum for a rank's keys starts at the next rank, and the last hop brings it home.
 at::Tensor gradient_round_the_ring(const SavedAttention& saved, const at::Tensor& output_gradient,
                                    const SharedPositions& shared) {
-  const auto& [qkv, heads, whole] = saved;
-  AttentionGradients gradients(queries_of(qkv, heads), whole, output_gradient);
-  at::Tensor keys = keys_and_values_of(qkv, heads);
+  const at::Tensor& qkv = saved.qkv;
+  AttentionGradients gradients(saved, output_gradient);
+  at::Tensor keys = keys_and_values_of(qkv, saved.heads);
   const at::Tensor home = at::zeros_like(keys, at::toOpMathType(keys.scalar_type()));
-  std::optional<Rotation> sums;
+  std::optional<Exchange> sums;
   for (int hops = 0; hops < shared.group.size(); ++hops) {
-    std::optional<Rotation> next;
-    if (hops + 1 < shared.group.size()) next.emplace(shared.group, keys);
+    std::optional<Exchange> next;
+    if (hops + 1 < shared.group.size()) next.emplace(shared.group, shared.group.rotate(keys));
     const at::Tensor part = hops == 0 ? home : at::zeros_like(home);
     for (const Block& block : blocks_after(hops, shared, qkv.size(1))) {
       gradients.add(block, keys, part);
     }
     if (sums) part.add_(sums->wait());
-    if (hops > 0) sums.emplace(shared.group, part);
+    sums.reset();  // frees what arrived
+    if (hops > 0) sums.emplace(shared.group, shared.group.rotate(part));
     if (next) keys = next->wait();
   }
   if (sums) home.add_(sums->wait());
@@ -71,9 +58,9 @@ at::Tensor gradient_round_the_ring(const SavedAttention& saved, const at::Tensor
 
 strategies::CommunicationCounts calls_of_ring(const AttentionPass& pass) {
   const std::int64_t hops = pass.ranks - 1;
-  strategies::CollectiveCount count{.calls = hops, .payload_bytes = 2 * hops * pass.output_bytes};
+  strategies::CollectiveCount count{.calls = hops, .payload_bytes = 2 * hops * pass.key_bytes()};
   if (pass.is_backward) {
-    count += {.calls = hops, .payload_bytes = 2 * hops * pass.gradient_bytes};
+    count += {.calls = hops, .payload_bytes = 2 * hops * pass.key_gradient_bytes()};
   }
   return {{"rotate", count}};
 }

@@ -82,11 +82,12 @@ DataParallelStrategy::DataParallelStrategy(const strategies::StrategyContext& co
   output_shape_ = models::output_shape(model.layers, input);
   const Segments cut =
       segments_of(model.layers, context.options, devices, workload_.options().width);
-  request_ = {
-      .options = context.options,
-      .arrangement = {.replicas = devices},
-      .parts = {.has_buffers = !models::buffers(model.layers).empty(), .owners = cut.owners},
-      .needs_norm = clips()};
+  request_ = {.options = context.options,
+              .arrangement = {.replicas = devices},
+              .parts = {.kept_groups = cut.kept,
+                        .has_buffers = !models::buffers(model.layers).empty(),
+                        .owners = cut.owners},
+              .needs_norm = clips()};
   note_flops(model, cut.boundaries);
   make_replicas(cut.boundaries);
 }

@@ -34,6 +34,7 @@ Segments segments_of(models::LayerSpan layers, const strategies::StrategyOptions
   } else if (options.recompute == "full") {
     segments.boundaries = stages::group_boundaries(layers, /*group_bytes=*/0);
   }
+  segments.kept = stages::kept_groups(layers, segments.boundaries, options);
   segments.owners.assign(segments.boundaries.size() + 1, 0);
   if (options.update != "everywhere") return segments;
   std::vector<std::int64_t> bytes;

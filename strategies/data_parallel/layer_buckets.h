@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,7 @@ std::vector<int> owners_of(const std::vector<std::int64_t>& bytes, int devices);
 struct Segments {
   std::vector<std::size_t> boundaries = {};  // the layers that begin segments 1, 2, ...
   std::vector<int> owners = {};              // [segment]: the device that updates it
+  std::set<int> kept = {};                   // see stages::kept_groups()
 };
 
 /// Returns one segment of all layers, unless buckets are exchanged or layers recomputed. `width` is

@@ -52,8 +52,8 @@ class PendingCollective {
 /// The use of collectives by layers.
 struct ExchangeOptions {
   bool overlap = true;         // false: the caller should wait at once
-  bool keep_gathered = false;  // inputs gathered by sequence stay for the backward pass;
-                               // false: they are gathered again there
+  bool keep_gathered = false;  // gathered tensors stay for the backward pass; false: they are
+                               // gathered again there
   distributed::ReduceScatter reduce_scatter = "exchange";
 };
 

@@ -32,7 +32,8 @@ PlanOutline outline_of(const PlanRequest& request, const StagedPreset& preset) {
   return {.schedule = pipelined ? schedule : "naive",
           .cut_by = by_size ? MicroBatchOption::split_size : MicroBatchOption::accumulation_steps,
           .has_partial_gradients =
-              preset.layout == Layout::sequence && request.arrangement.tensor_ranks > 1};
+              (preset.layout == Layout::sequence || request.parts.has_common_heads) &&
+              request.arrangement.tensor_ranks > 1};
 }
 
 std::vector<std::string> options_of(const StagedPreset& preset) {
@@ -52,7 +53,6 @@ std::vector<std::string> options_of(const StagedPreset& preset) {
   if (!shards_anyway) add(strategies::replica_options, strategies::shard_choice);
   if (!shards_anyway || preset.shards == schedules::Sharded("parameters"))
     add(strategies::reshard_options);
-  if (preset.layout == Layout::sequence) add(strategies::sequence_options);
   return names;
 }
 

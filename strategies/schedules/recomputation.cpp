@@ -13,12 +13,13 @@ bool brings_gradient(const Action& action, const Action& pass) {
   return brings && action.stage == pass.stage && action.micro_batch == pass.micro_batch;
 }
 
-std::vector<Action> with_recomputation(const std::vector<Action>& actions) {
+std::vector<Action> with_recomputation(const std::vector<Action>& actions,
+                                       const std::set<int>& kept) {
   std::vector<Action> all;
   std::optional<Action> last_pass;
   for (const Action& action : actions) {
     const Action forward{ActionKind::forward, action.stage, action.micro_batch};
-    if (is_backward(action.kind) && last_pass != forward) {
+    if (is_backward(action.kind) && last_pass != forward && !kept.contains(action.stage)) {
       const bool awaits = !all.empty() && brings_gradient(all.back(), action);
       all.insert(all.end() - (awaits ? 1 : 0),
                  {ActionKind::recompute, action.stage, action.micro_batch});
@@ -31,9 +32,9 @@ std::vector<Action> with_recomputation(const std::vector<Action>& actions) {
 
 }  // namespace
 
-Schedule add_recomputation(const Schedule& lowered) {
+Schedule add_recomputation(const Schedule& lowered, const std::set<int>& kept) {
   Schedule recomputed = lowered;
-  for (auto& actions : recomputed.actions) actions = with_recomputation(actions);
+  for (auto& actions : recomputed.actions) actions = with_recomputation(actions, kept);
   return recomputed;
 }
 

@@ -10,10 +10,10 @@ namespace stratagem::schedules {
 
 /// Adds a C before each backward pass, and before the arrival of the gradient that the pass awaits,
 /// so that it may overlap the wait. A backward pass that follows its own forward pass on the device
-/// gets none: its activations are there. `lowered` must have all other actions of the passes, such
-/// as the gathers of sharded parameters. A C waits until the next stage's device has copied the
-/// output, because it replaces it.
-Schedule add_recomputation(const Schedule& lowered);
+/// gets none: its activations are there. Nor do passes of the `kept` stages. `lowered` must have
+/// all other actions of the passes, such as the gathers of sharded parameters. A C waits until the
+/// next stage's device has copied the output, because it replaces it.
+Schedule add_recomputation(const Schedule& lowered, const std::set<int>& kept = {});
 
 /// Returns the forward passes that a C repeats, on all devices.
 std::set<Action> recomputed_passes(const Schedule& schedule);

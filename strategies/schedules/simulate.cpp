@@ -4,6 +4,7 @@
 #include <functional>
 #include <queue>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 #include "strategies/schedules/action_set.h"
@@ -104,6 +105,12 @@ class Simulation {
       adjust_speeds();
     }
     return std::move(timeline_);
+  }
+
+  /// Returns whether all actions have ended; otherwise the schedule has a deadlock.
+  bool is_complete() const {
+    return std::ranges::all_of(lanes_,
+                               [](const Lane& lane) { return lane.next == lane.actions.size(); });
   }
 
  private:
@@ -282,8 +289,11 @@ class Simulation {
 
 schedules::Timeline simulate(const Schedule& lowered, const CostFunction& cost,
                              const SimulationOptions& options) {
-  for_each_in_order(lowered, [](int, const Action&) {});  // throws for a deadlock
-  return Simulation(lowered, cost, options).run();
+  Simulation simulation(lowered, cost, options);
+  schedules::Timeline timeline = simulation.run();
+  if (simulation.is_complete()) return timeline;
+  for_each_in_order(lowered, [](int, const Action&) {});  // names the deadlock
+  throw std::logic_error("a simulation ended before its schedule");
 }
 
 double LinkModel::transfer_ms(double bytes) const {

@@ -242,15 +242,25 @@ at::Tensor FlatGroup::squared_gradient_norm() const {
   if (empty()) return at::zeros({}, at::kDouble);
   std::vector<at::Tensor> parts;
   for (std::size_t index = 0; index < parameters_.size() && shard_.grad().defined(); ++index) {
-    const auto is_this = [&](const at::Tensor& other) {
-      return other.is_same(parameters_[index].tensor);
-    };
-    if (stage_.counted && std::ranges::none_of(*stage_.counted, is_this)) continue;
-    const Range part = layout_.part_of(index, own());
+    const Range part = counted_part_of(index);
     if (part.count > 0) parts.push_back(shard_.grad().narrow(0, part.start, part.count));
   }
   return parts.empty() ? at::zeros({}, at::TensorOptions(whole_.device()).dtype(at::kDouble))
                        : at::stack(at::_foreach_norm(parts)).to(at::kDouble).square().sum();
+}
+
+/// Returns what this rank counts of a parameter, in its shard.
+Range FlatGroup::counted_part_of(std::size_t parameter) const {
+  Range part = layout_.part_of(parameter, own());
+  if (!stage_.counted || part.count == 0) return part;
+  const auto found = std::ranges::find_if(*stage_.counted, [&](const auto& counted) {
+    return counted.parameter.is_same(parameters_[parameter].tensor);
+  });
+  if (found == stage_.counted->end()) return {};
+  const std::int64_t before =  // the parameter's elements in earlier shards
+      layout_.shard(own()).start + part.start - layout_.parameters()[parameter].start;
+  part.count = std::clamp<std::int64_t>(found->elements - before, 0, part.count);
+  return part;
 }
 
 std::string FlatGroup::not_finite() const {

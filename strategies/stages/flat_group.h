@@ -109,6 +109,7 @@ class FlatGroup {
   at::Tensor view_of(const at::Tensor& flat, std::size_t parameter) const;
   at::Tensor whole_of(const at::Tensor& shard) const;
   at::Tensor flattened(const strategies::StateDictionary& state, const std::string& prefix) const;
+  Range counted_part_of(std::size_t parameter) const;
   void add_runs(const std::string& prefix, const at::Tensor& shard,
                 strategies::StatePieces& all) const;
   void add_views(const std::string& prefix, const at::Tensor& shard,

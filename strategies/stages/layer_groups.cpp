@@ -1,9 +1,12 @@
 #include "strategies/stages/layer_groups.h"
 
 #include <ATen/core/Tensor.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
 
 #include "strategies/distributed/process_group.h"
 #include "strategies/stages/partition.h"
@@ -22,6 +25,12 @@ Boundaries buckets_of(models::LayerSpan layers, const strategies::StrategyOption
                          : bucket_boundaries(layers, everything, everything);
 }
 
+std::vector<std::string> names_of(models::LayerSpan layers) {
+  std::vector<std::string> names;
+  for (const auto& layer : layers) names.push_back(layer->name());
+  return names;
+}
+
 }  // namespace
 
 std::vector<std::size_t> group_boundaries(models::LayerSpan layers, double group_bytes) {
@@ -36,6 +45,28 @@ std::vector<std::size_t> group_boundaries(models::LayerSpan layers, double group
     filled += bytes;
   }
   return boundaries;
+}
+
+std::set<int> kept_groups(models::LayerSpan layers, const Boundaries& boundaries,
+                          const strategies::StrategyOptions& options) {
+  std::set<int> kept;
+  if (options.recompute_layers.empty()) return kept;
+  for (std::size_t group = 0; group <= boundaries.size(); ++group)
+    kept.insert(static_cast<int>(group));
+  for (const std::string& name : options.recompute_layers) {
+    bool found = false;
+    for (std::size_t index = 0; index < layers.size(); ++index) {
+      if (!models::lies_in(layers[index]->name(), name)) continue;
+      const auto next = std::ranges::upper_bound(boundaries, index);
+      kept.erase(static_cast<int>(next - boundaries.begin()));
+      found = true;
+    }
+    if (!found) {
+      throw std::invalid_argument(fmt::format("--recompute-layers: no layer \"{}\"; choices: {}",
+                                              name, fmt::join(names_of(layers), ", ")));
+    }
+  }
+  return kept;
 }
 
 LayerGroups groups_of(const models::LayerList& layers, const strategies::PlanRequest& request,
@@ -60,6 +91,7 @@ LayerGroups groups_of(const models::LayerList& layers, const strategies::PlanReq
     if (models::parameters(own).empty()) groups.empty.insert(number);
     begin = end;
   }
+  groups.kept = kept_groups(layers, groups.boundaries, options);
   return groups;
 }
 
@@ -78,7 +110,8 @@ strategies::PlanRequest plan_request(const strategies::StrategyContext& context)
                       .ranks = ranks,
                       .tensor_ranks = size_of(groups.tensor),
                       .context_ranks = size_of(groups.context)},
-      .parts = {.has_buffers = !models::buffers(model.layers).empty()},
+      .parts = {.has_buffers = !models::buffers(model.layers).empty(),
+                .has_common_heads = context.workload.entry().is_copied_by(size_of(groups.tensor))},
       .mixed_precision = workload.mixed,
       .needs_norm = workload.optimizer.clip_norm > 0 || workload.loss_scale != 1,
       .replica = groups.replica};
@@ -86,6 +119,7 @@ strategies::PlanRequest plan_request(const strategies::StrategyContext& context)
     const auto cut = groups_of(model.layers, request, workload.width);
     request.parts.groups_of_stage = cut.per_stage;
     request.parts.empty_groups = cut.empty;
+    request.parts.kept_groups = cut.kept;
   }
   return request;
 }

@@ -15,11 +15,17 @@ struct LayerGroups {
   std::vector<int> per_stage = {};           // [stage]: its number of groups
   std::vector<std::size_t> boundaries = {};  // the layers that begin groups 1, 2, ...
   std::set<int> empty = {};                  // groups without parameters
+  std::set<int> kept = {};                   // see kept_groups()
 };
 
 /// Returns the layers that begin groups of up to this many bytes; each group has a layer with
 /// parameters. Layers without parameters stay with those before them.
 std::vector<std::size_t> group_boundaries(models::LayerSpan layers, double group_bytes);
+
+/// Returns the groups, beginning at `boundaries`, without a layer of --recompute-layers; none if it
+/// is not given. Throws std::invalid_argument for an unknown layer.
+std::set<int> kept_groups(models::LayerSpan layers, const std::vector<std::size_t>& boundaries,
+                          const strategies::StrategyOptions& options);
 
 /// Makes groups of one layer with parameters each or, with --shard-group-mb, of layers with up to
 /// this many MiB together. Several replicas sum gradients that they keep whole in buckets, whose

@@ -175,8 +175,9 @@ strategies::StateBytes Stage::state_bytes() const {
 }
 
 at::Tensor Stage::squared_gradient_norm() const {
-  const std::vector<at::Tensor>& parameters = counted ? *counted : parameters_;
-  return models::squared_gradient_norm(parameters, backends::torch_device(device_));
+  const at::Device device = backends::torch_device(device_);
+  return counted ? models::squared_gradient_norm(*counted, device)
+                 : models::squared_gradient_norm(parameters_, device);
 }
 
 void Stage::update(double squared_norm, double loss_scale) {

@@ -13,6 +13,7 @@
 
 #include "models/cpu_kernels/deferred_weight_gradients.h"
 #include "models/cpu_kernels/remade_inputs.h"
+#include "models/gradient_clipping.h"
 #include "models/workload.h"
 #include "strategies/costs.h"
 #include "strategies/options.h"
@@ -87,9 +88,9 @@ class Stage {
   /// Forgets every micro-batch and kept input: before and after an evaluation.
   void release();
   void set_training(bool training) { models::set_training(layers_, training); }
-  /// The parameters whose norm this rank counts, if not all: one of the ranks that hold an element
-  /// counts it.
-  std::optional<std::vector<at::Tensor>> counted = {};
+  /// The gradients that this rank counts in the norm, if not all: one of the ranks that hold an
+  /// element counts it.
+  std::optional<std::vector<models::CountedGradient>> counted = {};
   bool keep_inputs = false;  // inputs stay on the device after loading
   bool split_backward = false;
   models::RemadeInputs remade_inputs = models::RemadeInputs::never;

@@ -78,14 +78,15 @@ std::unique_ptr<FlatGroup> StagedStrategy::make_group(int index,
                                                       tensor_parallel::Layout layout) {
   const std::size_t device = stages_->device_of(index);
   const auto& shards = groups_.shards.empty() ? groups_.data : groups_.shards;
-  FlatOptions options{
-      .format = workload_.options().dtype,
-      .sums = {.sharded = context.options.shard,
-               .mixed = workload_.options().mixed,
-               .in_master = strategies::reduces_in_float32(context.options),
-               .partial = groups_.tensor != nullptr && layout == tensor_parallel::Layout::sequence},
-      .reduce_scatter = context.options.reduce_scatter,
-      .compressed = context.options.compression == "fp16"};
+  FlatOptions options{.format = workload_.options().dtype,
+                      .sums = {.sharded = context.options.shard,
+                               .mixed = workload_.options().mixed,
+                               .in_master = strategies::reduces_in_float32(context.options),
+                               .partial = groups_.tensor != nullptr &&
+                                          (layout == tensor_parallel::Layout::sequence ||
+                                           workload_.entry().is_copied_by(groups_.tensor->size()))},
+                      .reduce_scatter = context.options.reduce_scatter,
+                      .compressed = context.options.compression == "fp16"};
   if (options.sums.is_sharded()) options.ranks = shards.at(device);
   if (!groups_.copies.empty()) options.copies = groups_.copies[device];
   return std::make_unique<FlatGroup>(stage(index), options);

@@ -261,7 +261,8 @@ void StagedStrategy::compute(const Action& action, StepInProgress& step) {
       return broadcast_buffers(index);
     case ActionKind::reduce_gradients:
       return layout_->reduce_gradients(
-          stages_->gradients_of(index, layout_->replicated(index, own.layers())), reduced_format_);
+          index, stages_->gradients_of(index, layout_->partial(index, own.layers())),
+          reduced_format_);
     case ActionKind::gradient_norm:
       return updates_->take_norm(index, step.norms);
     case ActionKind::norm_sum:

@@ -60,7 +60,7 @@ class ColumnFunction : public torch::autograd::Function<ColumnFunction> {
                             layer_exchange::ExchangeGroup* group, bool by_sequence) {
     const at::Tensor whole = by_sequence ? group->all_gather(x, sequence_dimension).wait() : x;
     const at::Tensor kept =
-        group->options().keep_gathered ? whole : models::kept_input(*context, x);
+        by_sequence && group->options().keep_gathered ? whole : models::kept_input(*context, x);
     context->save_for_backward({kept, weight});
     context->saved_data["group"] = layer_exchange::capsule_of(*group);
     context->saved_data["by_sequence"] = by_sequence;

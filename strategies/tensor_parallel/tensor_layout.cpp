@@ -23,6 +23,37 @@ bool is_about(const std::string& entry, const std::string& parameter) {
           (entry.starts_with("gradient.") || entry.starts_with("optimizer.")));
 }
 
+/// Adds the piece of a slice as pieces of its views, one after the other in the slice.
+void add_parts(const strategies::StatePiece& piece, const std::vector<at::Tensor>& views,
+               strategies::StatePieces& all) {
+  std::int64_t start = 0;  // of the view, in the slice
+  for (const at::Tensor& view : views) {
+    const std::int64_t first = std::max(piece.start, start);
+    const std::int64_t end = std::min(piece.start + piece.values.numel(), start + view.numel());
+    if (first < end) {
+      strategies::StatePiece part = piece;
+      part.values = piece.values.narrow(0, first - piece.start, end - first);
+      part.slice = view;
+      part.start = first - start;
+      all.push_back(std::move(part));
+    }
+    start += view.numel();
+  }
+}
+
+/// Returns the rows of a gradient that are summed: the common ones, or all.
+at::Tensor summed_rows(const at::Tensor& gradient, const CommonPart& common) {
+  return common.exists() ? gradient.narrow(0, common.own, gradient.size(0) - common.own) : gradient;
+}
+
+/// Returns what all ranks add up: the rows of every unit, of which a rank has one, or all rows.
+at::Tensor addend(const at::Tensor& rows, const CommonPart& common) {
+  if (!common.exists()) return rows.flatten();
+  at::Tensor of_units = at::zeros({common.units, rows.numel()}, rows.options());
+  of_units[common.unit].copy_(rows.flatten());
+  return of_units.flatten();
+}
+
 }  // namespace
 
 TensorLayout::TensorLayout(const models::Workload& workload,
@@ -114,17 +145,19 @@ strategies::StatePieces TensorLayout::pieces_of_whole(strategies::StatePieces sl
     const auto found = std::ranges::find_if(sharded_, [&](const auto& parameter) {
       return !piece.sizes.empty() && is_about(piece.name, parameter.first);
     });
-    if (found != sharded_.end()) {
-      if (!piece.slice.is_contiguous()) {
-        throw std::logic_error("a sharded layer's \"" + piece.name + "\" is not contiguous");
-      }
-      piece.sizes = whole_sizes_.at(found->first);
-      piece.slice = view_of_slice(at::empty(piece.sizes, piece.slice.options()), found->second,
-                                  group_.rank(), group_.size());
-    } else if (!counts()) {
+    if (found == sharded_.end()) {
+      if (counts()) own.push_back(std::move(piece));
       continue;
     }
-    own.push_back(std::move(piece));
+    if (!piece.slice.is_contiguous()) {
+      throw std::logic_error("a sharded layer's \"" + piece.name + "\" is not contiguous");
+    }
+    piece.sizes = whole_sizes_.at(found->first);
+    auto views = views_of_slice(at::empty(piece.sizes, piece.slice.options()), found->second,
+                                group_.rank(), group_.size());
+    // The first of the ranks with a common part has it in the whole state.
+    if (common_part_of(found->first).place > 0) views.pop_back();
+    add_parts(piece, views, own);
   }
   return own;
 }
@@ -138,42 +171,62 @@ StateDictionary TensorLayout::slices(const StateDictionary& whole) const {
   return own;
 }
 
-std::vector<at::Tensor> TensorLayout::replicated(const models::LayerList& layers) const {
-  std::vector<at::Tensor> tensors;
+CommonPart TensorLayout::common_part_of(const std::string& parameter) const {
+  const auto found = sharded_.find(parameter);
+  if (found == sharded_.end()) return {};
+  const auto dimension = static_cast<std::size_t>(found->second.dimension);
+  return tensor_parallel::common_part_of(whole_sizes_.at(parameter).at(dimension), found->second,
+                                         group_.rank(), group_.size());
+}
+
+TensorLayout::Partial TensorLayout::partial(const models::LayerList& layers) const {
+  Partial found;
   for (const auto& [name, tensor] : models::parameters(layers)) {
-    if (!sharded_.contains(name)) tensors.push_back(tensor);
+    const bool is_whole = !sharded_.contains(name);
+    const CommonPart common = common_part_of(name);
+    if (is_whole ? layout_ != Layout::sequence : !common.exists()) continue;
+    found.parameters.push_back(tensor);
+    found.common.push_back(common);
   }
-  return tensors;
+  return found;
 }
 
-std::vector<at::Tensor> TensorLayout::counted(const models::LayerList& layers) const {
-  std::vector<at::Tensor> tensors;
+std::vector<models::CountedGradient> TensorLayout::counted(const models::LayerList& layers) const {
+  std::vector<models::CountedGradient> gradients;
   for (const auto& [name, tensor] : models::parameters(layers)) {
-    if (counts() || sharded_.contains(name)) tensors.push_back(tensor);
+    if (!counts() && !sharded_.contains(name)) continue;
+    const CommonPart common = common_part_of(name);
+    const bool is_repeated = common.place > 0;
+    gradients.push_back(
+        {tensor, is_repeated ? common.own * tensor.numel() / tensor.size(0) : tensor.numel()});
   }
-  return tensors;
+  return gradients;
 }
 
-const std::vector<at::Tensor>& TensorLayout::replicated(int stage,
-                                                        const models::LayerList& layers) {
-  const auto [found, is_new] = replicated_.try_emplace(stage);
-  if (is_new) found->second = replicated(layers);  // only once, because names are long
-  return found->second;
+const std::vector<at::Tensor>& TensorLayout::partial(int stage, const models::LayerList& layers) {
+  const auto [found, is_new] = partial_.try_emplace(stage);
+  if (is_new) found->second = partial(layers);  // only once, because names are long
+  return found->second.parameters;
 }
 
-void TensorLayout::reduce_gradients(const std::vector<at::Tensor>& gradients,
+void TensorLayout::reduce_gradients(int stage, const std::vector<at::Tensor>& gradients,
                                     at::ScalarType format) {
   if (gradients.empty()) return;
   const at::NoGradGuard no_gradient;
   const backends::MemoryCategoryGuard communication(backends::MemoryCategory::communication);
+  const std::vector<CommonPart>& common = partial_.at(stage).common;
   std::vector<at::Tensor> flat;
-  for (const at::Tensor& gradient : gradients) flat.push_back(gradient.flatten());
+  for (std::size_t index = 0; index < gradients.size(); ++index) {
+    flat.push_back(addend(summed_rows(gradients[index], common[index]), common[index]));
+  }
   const at::Tensor all = at::cat(flat).to(format);
   group_.ranks().all_reduce(all)->wait();
   std::int64_t start = 0;
-  for (const at::Tensor& gradient : gradients) {
-    gradient.copy_(all.narrow(0, start, gradient.numel()).view(gradient.sizes()));
-    start += gradient.numel();
+  for (std::size_t index = 0; index < gradients.size(); ++index) {
+    const at::Tensor own = summed_rows(gradients[index], common[index]);
+    own.copy_(
+        all.narrow(0, start + common[index].unit * own.numel(), own.numel()).view(own.sizes()));
+    start += common[index].units * own.numel();
   }
 }
 
@@ -186,7 +239,13 @@ Communication TensorLayout::communication(int stage, const LayerInput& work) con
 Communication TensorLayout::reduction(const models::LayerList& layers,
                                       std::int64_t element_bytes) const {
   std::int64_t elements = 0;
-  for (const at::Tensor& parameter : replicated(layers)) elements += parameter.numel();
+  const Partial of = partial(layers);
+  for (std::size_t index = 0; index < of.parameters.size(); ++index) {
+    const CommonPart& common = of.common[index];
+    const at::Tensor& parameter = of.parameters[index];  // perhaps without memory
+    const std::int64_t rows = common.exists() ? parameter.size(0) - common.own : parameter.size(0);
+    elements += common.units * rows * (parameter.numel() / parameter.size(0));
+  }
   if (elements == 0) return {};
   return {{"all_reduce", {.calls = 1, .payload_bytes = elements * element_bytes}}};
 }

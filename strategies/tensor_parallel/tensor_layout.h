@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "models/gradient_clipping.h"
 #include "models/workload.h"
 #include "strategies/state.h"
 #include "strategies/tensor_parallel/shard.h"
@@ -47,15 +48,17 @@ class TensorLayout {
   strategies::StatePieces pieces_of_whole(strategies::StatePieces slices) const;
   strategies::StateDictionary slices(const strategies::StateDictionary& whole) const;
 
-  /// Returns a stage's parameters that are whole on every rank. With Layout::sequence each rank's
-  /// gradient of them covers only its own positions.
-  const std::vector<at::Tensor>& replicated(int stage, const models::LayerList& layers);
-  /// Replaces such gradients by their sum over the ranks, in `format`. Collective; one call.
-  void reduce_gradients(const std::vector<at::Tensor>& gradients, at::ScalarType format);
+  /// Returns a stage's parameters whose gradients lack what other ranks add: with Layout::sequence
+  /// those that are whole on every rank, because each covers only its own positions; and those with
+  /// a part that several ranks have, because each covers only its own heads.
+  const std::vector<at::Tensor>& partial(int stage, const models::LayerList& layers);
+  /// Replaces these gradients of a stage by the sums over the ranks, in `format`. Collective; one
+  /// call.
+  void reduce_gradients(int stage, const std::vector<at::Tensor>& gradients, at::ScalarType format);
 
-  /// Returns the parameters whose elements this rank counts: its slices, and on the first rank
-  /// those that every rank has whole.
-  std::vector<at::Tensor> counted(const models::LayerList& layers) const;
+  /// Returns the elements of gradients that this rank counts in a norm: its slices, except what an
+  /// earlier rank has too, and on the first rank those that every rank has whole.
+  std::vector<models::CountedGradient> counted(const models::LayerList& layers) const;
 
   /// Returns the calls of one micro-batch through a stage, by the whole model's layers.
   Communication communication(int stage, const LayerInput& work) const;
@@ -70,7 +73,12 @@ class TensorLayout {
   }
 
  private:
-  std::vector<at::Tensor> replicated(const models::LayerList& layers) const;
+  struct Partial {
+    std::vector<at::Tensor> parameters = {};
+    std::vector<CommonPart> common = {};  // [parameter]: what is summed, if not all of it
+  };
+  Partial partial(const models::LayerList& layers) const;
+  CommonPart common_part_of(const std::string& parameter) const;
   const ShardSpec* shard_spec_of(const std::string& entry) const;
   bool keeps_logits_sharded() const;
 
@@ -78,9 +86,9 @@ class TensorLayout {
   layer_exchange::ExchangeGroup group_;
   Layout layout_;
   LinearRoles roles_;
-  std::vector<std::vector<Exchange>> exchanges_;       // [stage]
-  std::mutex mutex_;                                   // the devices' threads make stages
-  std::map<int, std::vector<at::Tensor>> replicated_;  // [stage]
+  std::vector<std::vector<Exchange>> exchanges_;  // [stage]
+  std::mutex mutex_;                              // the devices' threads make stages
+  std::map<int, Partial> partial_;                // [stage]
   ShardedParameters sharded_;
   std::map<std::string, models::Shape> whole_sizes_;  // by parameter
 };

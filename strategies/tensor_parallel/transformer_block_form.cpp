@@ -1,5 +1,6 @@
 // Blocks of decoders: each rank has its share of the heads and of the MLP's features (Shoeybi et
-// al. 2019, "Megatron-LM", section 3). A Llama's query heads stay with their key and value head.
+// al. 2019, "Megatron-LM", section 3). A Llama's query heads stay with their key and value head, of
+// which more ranks than there are have copies.
 #include <utility>
 
 #include "models/llama.h"
@@ -47,14 +48,18 @@ LayerPointer part_of_llama_block(LayerPointer whole, Sharder& sharder) {
   whole.reset();  // it lists the parts' tensors and is dropped with them
   const auto [groups, queries] = parts.heads;
   const std::int64_t of_head = linear(parts.projection).weight().size(1) / parts.heads.count();
-  parts.qkv = sharder.column(linear(parts.qkv), {.dimension = 0, .unit = (queries + 2) * of_head},
-                             /*gather_output=*/false);
+  const int ranks = sharder.group().size();
+  const std::int64_t sharers = groups < ranks ? ranks / groups : 1;  // of a group's query heads
+  parts.qkv = sharder.column(
+      linear(parts.qkv), {.dimension = 0, .unit = (queries + 2) * of_head, .common = 2 * of_head},
+      /*gather_output=*/false);
   parts.projection =
-      sharder.row(linear(parts.projection), {.dimension = 1, .unit = queries * of_head});
+      sharder.row(linear(parts.projection), {.dimension = 1, .unit = queries / sharers * of_head});
   parts.gate_up = sharder.column(linear(parts.gate_up), {.dimension = 0, .parts = 2},
                                  /*gather_output=*/false);
   parts.down = sharder.row(linear(parts.down), by_columns);
-  parts.heads.groups = share_of(groups, sharder.group().rank(), sharder.group().size()).count;
+  parts.heads = {.groups = share_of(groups * sharers, sharder.group().rank(), ranks).count,
+                 .queries = queries / sharers};
   return std::make_unique<LlamaBlock>(name, std::move(parts));
 }
 

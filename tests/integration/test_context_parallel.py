@@ -41,6 +41,29 @@ def test_each_exchange_stands_beside_one_device(commands, out):
         assert row["attention_imbalance"] == pytest.approx(pairs)
 
 
+def test_query_heads_of_a_group_send_their_keys_once(commands, out):
+    done = commands.stratagem(
+        "run", *GPT[2:], "--model", "llama-tiny", "--strategy", "context_parallel",
+        "--no-predict", "--repetitions", 1, "--context-exchange", "heads,ring,gather", "--keep-gathered",
+        "--out", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for row in commands.iterations(commands.results(out), "context_parallel"):
+        measured = row["stratagem"]
+        assert measured["verification"]["passed"] and measured["proof"]["passed"]
+        found[measured["config"]["context_exchange"]] = {
+            name: each["payload_bytes"] / BLOCKS / OUTPUTS
+            for name, each in measured["communication"].items()
+            if name != "all_reduce"
+        }
+    assert found == {
+        "heads": {"all_to_all": 6},
+        "ring": {"rotate": 3},
+        "gather": {"all_gather": 1, "reduce_scatter": 2},  # gathered once, because it is kept
+    }
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

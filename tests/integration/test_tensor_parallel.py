@@ -99,7 +99,7 @@ def test_a_mesh_of_three_dimensions_equals_one_device(commands):
         (["--mesh", "data=2", "--no-async"], "--no-async: has no effect on the chosen rows"),
         (
             ["--keep-gathered"],
-            "--keep-gathered: has no effect on the chosen rows; it applies to sequence_parallel",
+            "--keep-gathered: has no effect on the chosen rows; it applies to ",
         ),
         (["--reduce-scatter", "library"], "--reduce-scatter: has no effect on the chosen rows"),
         (["--split-size", 2], "--split-size: has no effect on the chosen rows"),

@@ -45,7 +45,7 @@ TEST(GradientClipping, PartsAddUpToTheWhole) {
     parts += squared_gradient_norm({each}, at::kCPU).item<double>();
   }
   EXPECT_NEAR(parts, whole, 1e-12 * whole);
-  EXPECT_EQ(squared_gradient_norm({}, at::kCPU).item<double>(), 0);
+  EXPECT_EQ(squared_gradient_norm(std::vector<at::Tensor>(), at::kCPU).item<double>(), 0);
 }
 
 }  // namespace

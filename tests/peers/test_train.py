@@ -338,7 +338,7 @@ def test_a_model_computes_on_the_gpu_that_it_is_given(model, monkeypatch):
 
 
 @pytest.mark.parametrize(("options", "code", "why"), [
-    ("single --device cuda", 1, "--device cuda: PyTorch sees no GPU"),
+    ("single --device cuda", 2, "--device cuda: PyTorch sees no GPU"),
     ("ddp --device cuda --matmul onednn", 2, "--matmul onednn: of CPUs, and --device is cuda"),
     ("ddp --no-reshard-after-forward", 2, "--no-reshard-after-forward: of fsdp, not of ddp"),
     ("single --format float16", 2, "--format: of autocast, not of single"),

@@ -150,6 +150,14 @@ def test_a_launch_without_results_is_4_and_names_the_reason(build, compare):
     assert "error: no such model" in captured.err and captured.err.count("\n") == 1
 
 
+def test_options_that_a_build_refuses_are_2_and_name_the_build(build, compare):
+    wrong = "print('stratagem run: --modle: unknown option', file=sys.stderr); sys.exit(2)"
+    code, captured, found = compare(build("base", before=wrong), build("head"))
+    assert (code, found) == (2, None)
+    assert captured.err.count("\n") == 1
+    assert "base" in captured.err and "--modle: unknown option" in captured.err
+
+
 def test_a_failed_row_is_4_and_the_others_are_compared(build, compare):
     own = {"error": {"rank": 1, "message": "lost"}}
     code, captured, found = compare(build("base"), build("head", own=own), "--rounds", "2")

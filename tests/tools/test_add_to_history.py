@@ -77,6 +77,24 @@ def test_the_branch_is_made_and_grows_and_nothing_stays_behind(tree):
     assert git(tree, "status", "--short").split() == ["??", "build/"]
 
 
+def test_an_unknown_metric_is_refused_before_the_push(tree):
+    results = add(tree, 1, 100.0, "a" * 40).args[1]
+    before = lines(tree)
+    script = tree / "tools" / "add_to_history"
+    done = subprocess.run(
+        [script, results, "history", tree.parent / "report", "step_msec"],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2 and "no run has the metric 'step_msec'" in done.stderr
+    assert lines(tree) == before
+    done = subprocess.run(
+        [script, results, "other", tree.parent / "report", "step_msec"],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "other" not in git(tree.parent / "origin.git", "branch", "--list")
+
+
 def test_wrong_usage_and_a_remote_that_is_away_are_one_line(tree):
     script = tree / "tools" / "add_to_history"
     done = subprocess.run([script, "one"], capture_output=True, text=True, check=False)

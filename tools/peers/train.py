@@ -242,7 +242,12 @@ def tell(arguments: argparse.Namespace, answer: dict) -> None:
 def main() -> None:
     """Train and print the JSON line; as one rank of a launch, end the process."""
     arguments = parse_arguments()
-    arguments.placement = placement = placement_of(arguments, visible_gpus(arguments.device))
+    try:
+        placement = placement_of(arguments, visible_gpus(arguments.device))
+    except SystemExit as error:  # a wrong option, like those that the parser finds
+        print(error, file=sys.stderr)
+        sys.exit(2)
+    arguments.placement = placement
     run_rank = functools.partial(run, arguments)
     if arguments.launch:
         launched.take_part(

@@ -22,6 +22,7 @@ from published.scenarios import RECORDED, ROOT, SCENARIOS
 from stratagem_reports.analysis.labels import markdown_text
 from stratagem_reports.analysis.selection import select
 from stratagem_reports.charts.bandwidth import holds_collectives
+from stratagem_reports.charts.chart_limits import without_shared
 from stratagem_reports.charts.registry import ChartSet, draw_charts
 from stratagem_reports.charts.render import pictures
 from stratagem_reports.report.measurement import how_it_was_measured
@@ -107,7 +108,10 @@ class Recorded:
         return f"![{markdown_text(shortened(chart.description))}]({path})"
 
     def _table(self) -> str:
-        """Return the table of a results file's rows, without columns that are empty."""
+        """Return the table of a results file's rows.
+
+        It leaves out empty columns. Parts that all names share are in a line below it.
+        """
         results = self.results()
         lines = [line.cells for line in build_table(results, select(results))]
         columns = [
@@ -117,7 +121,9 @@ class Recorded:
         ]
         headings = [COLUMNS[index].name for index in columns]
         rows = [[markdown_text(_text(line, index)) for index in columns] for line in lines]
-        return markdown_table([headings, *rows])
+        names, shared = without_shared([row[0] for row in rows])
+        rows = [[name, *row[1:]] for name, row in zip(names, rows, strict=True)]
+        return markdown_table([headings, *rows]) + (f"\n\n{shared.strip()}" if shared else "")
 
     def _contenders(self) -> str:
         """Return the median step of each contender of a comparison with peers, the fastest first."""

@@ -60,6 +60,13 @@ SCENARIOS = {
             15,
         ),
         _run(
+            "context_length",
+            "--strategy single,context_parallel --model gpt-long --devices 2 --global-batch-size 1"
+            " --optimizer adamw --sequence-length 512,1024,2048,4096"
+            f" --context-exchange heads,ring,gather {LAUNCHES}",
+            25,
+        ),
+        _run(
             "kernels",
             f"--strategy single,pipeline --kernels own,reference {RESNET} --split-size 2,4,6,12"
             f" {LAUNCHES}",

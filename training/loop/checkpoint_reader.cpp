@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string_view>
@@ -53,11 +55,15 @@ class File {
  public:
   /// `most`: the most bytes of a storage once it is inflated.
   File(const std::filesystem::path& path, std::size_t most)
-      : path_(path), most_(most), bytes_(path, ""), saved_(opened()) {}
+      : path_(path),
+        most_(most),
+        mapped_(std::make_shared<datasets::MappedFile>(path, "")),
+        saved_(opened()) {}
 
   const Value& value() const { return saved_.value(); }
 
-  /// Returns a copy of a tensor after comparing its sizes with `sizes`.
+  /// Returns a tensor after comparing its sizes with `sizes`: a view of the file if its bytes lie
+  /// there as they are, so that ranks that read the same file need no memory for it, else a copy.
   at::Tensor tensor(const PickledTensor& pickled, at::IntArrayRef sizes, const std::string& name) {
     if (sizes != at::IntArrayRef(pickled.sizes)) {
       fail(fmt::format("is of another model: its \"{}\" is [{}], expected [{}]", name,
@@ -70,12 +76,14 @@ class File {
     }
     const std::span<const std::uint8_t> storage = storage_of(pickled);
     const bool as_it_lies = is_contiguous(pickled);
+    const std::uint8_t* const first =
+        storage.data() + static_cast<std::size_t>(pickled.offset) * c10::elementSize(element->type);
+    if (as_it_lies && is_in_file(first, c10::elementSize(element->type))) {
+      return view_of_file(first, sizes, element->type);
+    }
     at::Tensor copy =
         at::empty(as_it_lies ? sizes : at::IntArrayRef(pickled.elements), at::dtype(element->type));
-    if (as_it_lies && copy.numel() > 0) {
-      const auto first = static_cast<std::size_t>(pickled.offset) * copy.element_size();
-      std::memcpy(copy.data_ptr(), storage.data() + first, copy.nbytes());
-    }
+    if (as_it_lies && copy.numel() > 0) std::memcpy(copy.data_ptr(), first, copy.nbytes());
     if (as_it_lies) return copy;
     if (copy.numel() > 0) std::memcpy(copy.data_ptr(), storage.data(), storage.size());
     return copy.as_strided(pickled.sizes, pickled.strides, pickled.offset)
@@ -89,7 +97,7 @@ class File {
  private:
   checkpoint::SavedFile opened() const {
     try {
-      return checkpoint::SavedFile(bytes_.bytes());
+      return checkpoint::SavedFile(mapped_->bytes());
     } catch (const std::invalid_argument& error) {
       fail(error.what());
     }
@@ -102,9 +110,22 @@ class File {
     }
   }
 
+  /// Returns whether elements of this size lie aligned in the file, not in inflated memory.
+  bool is_in_file(const std::uint8_t* first, std::size_t element_size) const {
+    const std::span<const std::uint8_t> bytes = mapped_->bytes();
+    return first >= bytes.data() && first < bytes.data() + bytes.size() &&
+           reinterpret_cast<std::uintptr_t>(first) % element_size == 0;
+  }
+  /// The pages stay mapped as long as the tensor, which nobody may write to.
+  at::Tensor view_of_file(const std::uint8_t* first, at::IntArrayRef sizes,
+                          at::ScalarType type) const {
+    const auto keep = [mapped = mapped_](void*) {};
+    return at::from_blob(const_cast<std::uint8_t*>(first), sizes, keep, at::dtype(type));
+  }
+
   const std::filesystem::path& path_;
   std::size_t most_;
-  datasets::MappedFile bytes_;
+  std::shared_ptr<const datasets::MappedFile> mapped_;
   checkpoint::SavedFile saved_;
 };
 

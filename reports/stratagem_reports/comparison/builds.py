@@ -15,6 +15,7 @@ from .result_set import ResultSet, join
 
 LAUNCH_LIMIT_S = 1800.0
 _START_LIMIT_S = 20.0
+_WRONG_OPTION = 2
 _ROW_FAILED = 4
 _OURS = {"--out", "--only", "--repetitions", "--resume", "--config", "--trace", "--turns"}
 
@@ -65,12 +66,18 @@ def run_once(
 ) -> Results:
     """One launch of every row; a row that failed is in the results with its error.
 
-    Raises LaunchError when there are no results at all.
+    Raises InputError when the build refuses the options, and LaunchError when there are no results
+    at all for another reason.
     """
     with tempfile.TemporaryDirectory(prefix="stratagem_") as folder:
         out = Path(folder, f"{build.label}.json")
         command = [str(build.executable), "run", *options, "--repetitions", "1", "--out", str(out)]
-        launch([*command, "--quiet"], environment or {}, limit_s, accepted=(0, _ROW_FAILED))
+        try:
+            launch([*command, "--quiet"], environment or {}, limit_s, accepted=(0, _ROW_FAILED))
+        except LaunchError as error:
+            if error.exit_code != _WRONG_OPTION:
+                raise
+            raise InputError(f"{build.executable}: {error}") from error
         return load_results(out)
 
 

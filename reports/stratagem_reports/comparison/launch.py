@@ -18,6 +18,10 @@ GRACE_S = 2.0
 class LaunchError(Exception):
     """A launch that gave no measurement; the message is one line."""
 
+    def __init__(self, message: str, exit_code: int | None = None) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code  # None if it did not end by itself
+
 
 @dataclass(frozen=True)
 class Output:
@@ -125,6 +129,6 @@ def launch(
         exit_code = process.returncode
         if exit_code not in accepted:
             message = _last_line(paths[1].read_text(errors="replace"))
-            raise LaunchError(f"exit code {exit_code}: {message}")
+            raise LaunchError(f"exit code {exit_code}: {message}", exit_code)
         text = out.read_text() if out.exists() else ""
         return Output(paths[0].read_text(errors="replace"), text, seconds, exit_code, peak)

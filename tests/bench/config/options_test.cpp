@@ -99,6 +99,7 @@ TEST(OptionTable, WhoReducesAndScattersIsAQuestionOfRowsOnCpus) {
   catalogue.strategies.push_back({.name = "test_sharded", .options = {"reduce_scatter"}});
   catalogue.strategies.push_back({.name = "test_layers",
                                   .options = {"reduce_scatter", "keep_gathered", "shard"},
+                                  .shares_sequence = true,
                                   .usual_dimensions = {"tensor"}});
   const Option& option = find_option("reduce_scatter");
   Config config;

@@ -181,10 +181,12 @@ strategies::ModelParts parts_of(const Session& session) {
   const double width = session.workload->options().width;
   const auto groups = stages::groups_of(model.layers, plan_request(row), width);
   const int devices = session.placement.devices();
+  const auto segments = data_parallel::segments_of(model.layers, row, devices, width);
   return {.groups_of_stage = groups.per_stage,
           .empty_groups = groups.empty,
+          .kept_groups = is_data_parallel(row) ? segments.kept : groups.kept,
           .has_buffers = !models::buffers(model.layers).empty(),
-          .owners = data_parallel::segments_of(model.layers, row, devices, width).owners};
+          .owners = segments.owners};
 }
 
 using DeviceLists = std::vector<std::vector<std::string>>;  // [device of this rank]: actions

@@ -192,6 +192,7 @@ std::vector<Config> rows_of(const strategies::StrategyEntry& strategy) {
       {{"mesh", "data=2/context=2"}},
       {{"mesh", "context=2"}, {"context_exchange", "ring"}},
       {{"mesh", "context=2"}, {"context_exchange", "gather"}},
+      {{"recompute", "full"}},
       {{"replicate", "kept"}, {"reduce", "overlapped"}},
       {{"loss_on", "replicas"}, {"replicate", "kept"}}};
   std::vector<Config> rows;
@@ -206,13 +207,21 @@ std::vector<Config> rows_of(const strategies::StrategyEntry& strategy) {
 /// Other values that a row may have.
 std::vector<std::string> others(const Config& row, const Option& option) {
   static const std::map<std::string, std::vector<std::string>> numbers = {
-      {"split_size", {"2"}},          {"accumulation_steps", {"1", "2"}},
-      {"bucket_mb", {"25"}},          {"virtual_stages", {"3"}},
-      {"pass_times", {"1+1+4+0"}},    {"live_micro_batches", {"1"}},
-      {"schedule", {"gpipe"}},        {"cut", {"blocks.0+head", "blocks.1"}},
-      {"shard_group_mb", {"100"}},    {"prefetch_groups", {"0"}},
-      {"output_device", {"1"}},       {"replicas_of_shards", {"2"}},
-      {"loss_scale", {"64", "none"}}, {"loss_scale_hysteresis", {"2"}}};
+      {"split_size", {"2"}},
+      {"accumulation_steps", {"1", "2"}},
+      {"bucket_mb", {"25"}},
+      {"virtual_stages", {"3"}},
+      {"pass_times", {"1+1+4+0"}},
+      {"live_micro_batches", {"1"}},
+      {"schedule", {"gpipe"}},
+      {"cut", {"blocks.0+head", "blocks.1"}},
+      {"shard_group_mb", {"100"}},
+      {"prefetch_groups", {"0"}},
+      {"output_device", {"1"}},
+      {"replicas_of_shards", {"2"}},
+      {"loss_scale", {"64", "none"}},
+      {"loss_scale_hysteresis", {"2"}},
+      {"recompute_layers", {"blocks.0"}}};
   const std::string own = value_text(row, option);
   std::vector<std::string> texts;
   if (const auto* choice = std::get_if<runtime::ChoiceMember<Config>>(&option.member)) {

@@ -34,11 +34,28 @@ at::Tensor own_positions(const at::Tensor& whole, const SharedPositions& shared)
   return at::cat(parts, 1);
 }
 
+/// Gives the query heads of a group equal keys and values.
+at::Tensor with_equal_keys(const at::Tensor& qkv, const models::GroupedHeads& of) {
+  const at::Tensor heads_apart = qkv.unflatten(2, {3, of.groups, of.queries, -1});
+  const at::Tensor keys = heads_apart.narrow(2, 1, 2).narrow(4, 0, 1);
+  return at::cat({heads_apart.narrow(2, 0, 1), keys.expand({-1, -1, -1, -1, of.queries, -1})}, 2)
+      .flatten(2);
+}
+
+/// Sums the gradients of a group's equal keys and values.
+at::Tensor by_group(const at::Tensor& gradient, const models::GroupedHeads& of) {
+  const at::Tensor heads_apart = gradient.unflatten(2, {3, of.groups, of.queries, -1});
+  const at::Tensor keys = heads_apart.narrow(2, 1, 2).sum(4);
+  return at::cat({heads_apart.select(2, 0).flatten(2), keys.flatten(2)}, 2);
+}
+
 struct Case {
   std::string form;
   ContextOrder order = "contiguous";
   int ranks = 1;
   bool overlap = true;
+  bool keep_gathered = false;
+  std::int64_t queries = 1;  // of a key head
   at::ScalarType type = at::kDouble;
   double tolerance = 1e-12;
 };
@@ -58,6 +75,13 @@ std::vector<Case> cases() {
     }
     if (heads % ranks == 0) all.push_back({.form = "heads", .ranks = ranks});
   }
+  all.push_back({.form = "gather", .order = "zigzag", .ranks = 3, .keep_gathered = true});
+  for (const int ranks : {1, 2, 4}) {  // two key heads: each rank has one, or none of its own
+    all.push_back({.form = "heads", .ranks = ranks, .queries = 2});
+    for (const char* form : {"ring", "gather"}) {
+      all.push_back({.form = form, .order = "zigzag", .ranks = ranks, .queries = 2});
+    }
+  }
   all.push_back(
       {.form = "ring", .order = "zigzag", .ranks = 2, .type = at::kFloat, .tolerance = 1e-6});
   for (const char* form : {"heads", "ring", "gather"}) {
@@ -71,30 +95,35 @@ class SharedAttention : public ::testing::TestWithParam<Case> {};
 TEST_P(SharedAttention, IsThatOfOneDevice) {
   const Case& of = GetParam();
   constexpr std::int64_t length = 24;
-  const at::Tensor whole = values({samples, length, 3 * features}, 0.37, of.type);
+  const models::GroupedHeads grouped{.groups = heads / of.queries, .queries = of.queries};
+  const at::Tensor whole =
+      with_equal_keys(values({samples, length, 3 * features}, 0.37, of.type), grouped);
   const at::Tensor gradient = values({samples, length, features}, 0.71, of.type);
   const at::Tensor input = whole.clone().requires_grad_(true);
   const at::Tensor output = models::causal_attention(input, heads);
   output.backward(gradient);
 
   runtime::on_ranks(of.ranks, [&](distributed::RankContext& ranks) {
-    tensor_parallel::Rank rank(ranks, {.overlap = of.overlap});
+    tensor_parallel::Rank rank(ranks, {.overlap = of.overlap, .keep_gathered = of.keep_gathered});
     const SharedPositions shared{*rank.group, of.order};
     const AttentionForm& form = AttentionForm::registry().find(of.form);
     const at::Tensor own = own_positions(whole, shared).requires_grad_(true);
     const auto difference = [&](const at::Tensor& found, const at::Tensor& of_all) {
       return (found - own_positions(of_all, shared)).abs().max().item<double>();
     };
-    const at::Tensor found = form.attention(own, heads, shared);
+    const at::Tensor found = form.attention(own, grouped, shared);
     const auto forward_counts = rank.processes->counts();
     EXPECT_LE(difference(found.detach(), output.detach()), of.tolerance);
     found.backward(own_positions(gradient, shared));
-    EXPECT_LE(difference(own.grad(), input.grad()), of.tolerance);
+    EXPECT_LE(difference(by_group(own.grad(), grouped), by_group(input.grad(), grouped)),
+              of.tolerance);
 
     const auto bytes = static_cast<std::int64_t>(found.nbytes());
     AttentionPass pass{.output_bytes = bytes,
                        .gradient_bytes = of.type == at::kBFloat16 ? 2 * bytes : bytes,
-                       .ranks = of.ranks};
+                       .heads = grouped,
+                       .ranks = of.ranks,
+                       .keep_gathered = of.keep_gathered};
     auto expected = form.calls(pass);
     const auto expect_counts = [&](const distributed::CommunicationCounts& counted) {
       for (const auto& [name, count] : expected) {

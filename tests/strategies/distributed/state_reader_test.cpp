@@ -114,6 +114,11 @@ TEST(StateReader, ReadsTheStateOfEveryStrategyOnEveryMesh) {
            {"sequence_parallel",
             {.pipeline_ranks = 2, .tensor_ranks = 2},
             {.split_size = 3, .schedule = "zb_h1"}},
+           {"tensor_parallel", {.tensor_ranks = 4}, {}, "llama-tiny"},  // copies of heads
+           {"tensor_parallel",
+            {.replicas = 2, .tensor_ranks = 4},
+            {.shard = "parameters"},
+            "llama-tiny"},
            {"zero1", {.replicas = 2}, {}, "resnet18"},
            {"zero2", {.replicas = 4, .shard_groups = 2}},
            {"zero3", {.replicas = 3}, {}, "resnet18"},

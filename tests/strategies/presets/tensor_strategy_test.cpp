@@ -133,7 +133,12 @@ std::vector<Case> cases() {
                      .schedule = schedule,
                      .spread = {.pipeline_ranks = 2, .tensor_ranks = 2}});
     }
+    // Two ranks have copies of each key and value head.
+    all.push_back({.model = "llama-tiny", .strategy = strategy, .spread = {.tensor_ranks = 4}});
   }
+  all.push_back({.model = "llama-tiny",
+                 .schedule = "zb_h1",
+                 .spread = {.pipeline_ranks = 2, .tensor_ranks = 4}});
   for (const int ranks : {2, 4}) {  // the gradient of its input is all-reduced, too
     all.push_back({.model = "column_linear", .spread = {.tensor_ranks = ranks}});
   }

@@ -2,9 +2,11 @@
 // memory, exchanges as counted, and no product that nobody reads.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,13 @@ const std::vector<Case>& cases() {
       {"zero1", {.replicas = 2}, {.accumulation_steps = 2}},
       {"zero2", {.replicas = 2}, {}, "gpt-tiny", 4, true},
       {"zero3", {.replicas = 2}, {.accumulation_steps = 2}},
+      {"zero3",
+       {.replicas = 2},
+       {.accumulation_steps = 2, .recompute_layers = {"layer2", "layer4.0"}}},
+      {"pipeline",
+       {.devices_per_rank = 2},
+       {.split_size = 1, .schedule = "zb_h1", .recompute_layers = {"blocks.0"}},
+       "gpt-tiny"},
       {"zero3", {.replicas = 2}, {.reshard_after_forward = false}, "gpt-tiny"},
       {"tensor_parallel", {.tensor_ranks = 2}, {}, "gpt-tiny"},
       {"sequence_parallel", {.tensor_ranks = 2}, {.accumulation_steps = 2}, "gpt-tiny"},
@@ -57,6 +66,7 @@ const std::vector<Case>& cases() {
       {"zero3", {.replicas = 2, .pipeline_ranks = 2}, {.schedule = "zb_h1"}, "llama-tiny"},
       {"tensor_parallel", {.tensor_ranks = 2}, {}, "llama-tiny", 4, true},
       {"data_parallel", {.devices_per_rank = 2}},
+      {"data_parallel", {.devices_per_rank = 2}, {.recompute_layers = {"layer1"}}},
       {"data_parallel", {.devices_per_rank = 2}, {.loss_on = "replicas", .reduce = "overlapped"}}};
   return all;
 }
@@ -133,6 +143,22 @@ TEST(Recomputation, CountsNoProductThatNobodyReads) {
   // The device of the loss repeats its half of the head, too.
   EXPECT_DOUBLE_EQ(recomputed_flops({"data_parallel", {.devices_per_rank = 2}, {}, "gpt-tiny"}),
                    4 * 2 * block + 2 * head);
+  EXPECT_DOUBLE_EQ(recomputed_flops({"single", {}, {.recompute_layers = {"blocks.1"}}, "gpt-tiny"}),
+                   4 * block);
+  EXPECT_DOUBLE_EQ(
+      recomputed_flops(
+          {"data_parallel", {.devices_per_rank = 2}, {.recompute_layers = {"blocks"}}, "gpt-tiny"}),
+      4 * 2 * block);
+}
+
+TEST(Recomputation, RefusesALayerThatTheModelLacks) {
+  EXPECT_THAT(
+      [] {
+        recomputed_flops({"single", {}, {.recompute_layers = {"block"}}, "gpt-tiny"});
+      },
+      testing::ThrowsMessage<std::invalid_argument>(
+          "--recompute-layers: no layer \"block\"; choices: embedding, blocks.0, blocks.1, "
+          "norm, head"));
 }
 
 /// Returns whether the loss, or the output of a stage without one, is finite after a repeated pass
@@ -164,12 +190,14 @@ TEST(Recomputation, ComputesTheLastProductOnlyForTheLoss) {
 }
 
 /// The peak of activations of one step on one device, in bytes.
-std::int64_t peak_activations(const Recompute& recompute, const char* model = "gpt-tiny") {
+std::int64_t peak_activations(const Recompute& recompute, const char* model = "gpt-tiny",
+                              const std::vector<std::string>& layers = {}) {
   models::WorkloadOptions workload = strategies::small_workload(model, 8);
   workload.sequence_length = 32;
   workload.width = 1;
   strategies::Training training(workload, 1);
-  strategies::Strategy& strategy = training.make("single", {.recompute = recompute});
+  strategies::Strategy& strategy =
+      training.make("single", {.recompute = recompute, .recompute_layers = layers});
   const models::Batch batch = training.workload.make_batch(0);
   runtime::Device& device = *training.group.devices.front();
   std::int64_t peak = 0;
@@ -185,8 +213,11 @@ std::int64_t peak_activations(const Recompute& recompute, const char* model = "g
 TEST(Recomputation, HoldsOneGroupsActivationsAndTheOthersInputs) {
   const std::int64_t kept = peak_activations("none");
   const std::int64_t recomputed = peak_activations("full");
+  const std::int64_t one = peak_activations("full", "gpt-tiny", {"blocks.0"});
   EXPECT_GT(recomputed, 0);
   EXPECT_LT(recomputed, kept * 3 / 4);
+  EXPECT_LT(recomputed, one);
+  EXPECT_LT(one, kept);
 }
 
 /// A block of GPT with h features keeps about 16 h a position without recomputation: inputs of the

@@ -183,6 +183,9 @@ TEST(Zero, BesideSharedLayersEqualsOneDevice) {
                      .spread = {.replicas = 2, .tensor_ranks = 2},
                      .options = {.split_size = 1, .shard = shard},
                      .optimizer = clipped});
+    cases.push_back(cases.back());  // with copies of key and value heads
+    cases.back().model = "llama-tiny";
+    cases.back().spread.tensor_ranks = 4;
   }
   cases.push_back({.strategy = "sequence_parallel",
                    .spread = {.replicas = 2, .pipeline_ranks = 2, .tensor_ranks = 2},

@@ -11,8 +11,10 @@
 #include <string>
 #include <system_error>
 
+#include "strategies/backends/memory_accounting.h"
 #include "strategies/distributed/state_pieces.h"
 #include "tests/file_size_limit.h"
+#include "tests/strategies/accounting.h"
 #include "tests/strategies/training.h"
 #include "tests/temporary_folder.h"
 
@@ -61,6 +63,25 @@ std::string refusal(const std::filesystem::path& path, const models::WorkloadOpt
     return error.what();
   }
   return "accepted";
+}
+
+TEST(CheckpointFile, ReadingItTakesNoMemoryForItsTensors) {
+  const TemporaryFolder folder;
+  strategies::Training training(work("gpt-tiny", OptimizerOptions::Kind::adamw), 1);
+  const auto path = folder / "step.pt";
+  some_checkpoint(training, path);
+  constexpr backends::MemoryAccount account = backends::memory_accounts - 1;
+  const backends::MemoryAccountGuard charged(account);
+  backends::reset_peak_of(account);
+  const std::int64_t before = backends::memory_of(account).current_bytes;
+  const Checkpoint read = read_checkpoint(path, training.workload);
+  EXPECT_LT(backends::memory_of(account).peak_bytes - before,
+            static_cast<std::int64_t>(std::filesystem::file_size(path)) / 50);
+  EXPECT_TRUE(
+      at::equal(read.state.at("head.weight"), training.strategy->state().at("head.weight")));
+  std::filesystem::remove(path);  // the tensors keep its pages
+  EXPECT_TRUE(
+      at::equal(read.state.at("head.weight"), training.strategy->state().at("head.weight")));
 }
 
 class EveryOptimizer : public testing::TestWithParam<OptimizerOptions::Kind> {};

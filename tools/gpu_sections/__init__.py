@@ -1,1 +1,1 @@
-"""The sections of tools/gpu_check: what each runs, in how long, and the page of their results."""
+"""The sections of tools/gpu_check: commands, shares of the time, and the page of results."""

@@ -1,4 +1,4 @@
-"""Runs the sections one after another, goes on after one that failed, and writes the page."""
+"""Runs the sections in order, continues after a failed one, and writes the page of results."""
 
 import argparse
 import contextlib
@@ -22,7 +22,7 @@ NAME = "tools/gpu_check"
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line."""
+    """An argument parser with one-line errors."""
 
     def error(self, message: str) -> NoReturn:
         """End the command with the message."""
@@ -53,7 +53,7 @@ def existing_folder(text: str) -> Path:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """Return the command line, which tools/gpu_check made."""
+    """Return the command line that tools/gpu_check passes."""
     parser = Parser(prog=NAME)
     parser.add_argument("--device", choices=("cpu", "cuda"), required=True)
     parser.add_argument("--programs", type=existing_folder)
@@ -67,14 +67,17 @@ def parse_arguments() -> argparse.Namespace:
     return arguments
 
 
-def say(text: str) -> None:
-    """Tell whoever waits."""
+def report(text: str) -> None:
+    """Print a line to standard error at once."""
     print(text, file=sys.stderr, flush=True)
 
 
 def run_section(section: Section, limit_s: float, machine: Machine) -> Result:
-    """Run a section's commands, all of them together no longer than the limit."""
-    say(f"==> {section.title}" + (f" (at most {limit_s:.0f} s)" if section.commands else ""))
+    """Run a section's commands and return the result.
+
+    The commands share `limit_s` seconds; each command has at least 1 s.
+    """
+    report(f"==> {section.title}" + (f" (at most {limit_s:.0f} s)" if section.commands else ""))
     start = time.monotonic()
     figures, complaints = [], []
     for index, command in enumerate(section.commands):
@@ -86,12 +89,16 @@ def run_section(section: Section, limit_s: float, machine: Machine) -> Result:
         complaints += [complaint] if complaint else []
     seconds = time.monotonic() - start
     result = Result(section, seconds, tuple(figures), tuple(complaints))
-    say(f"    {result.verdict}; {seconds:.0f} s")
+    report(f"    {result.verdict}; {seconds:.0f} s")
     return result
 
 
 def run_all(sections: Sequence[Section], machine: Machine, minutes: float, page: Path) -> int:
-    """Run the sections within the minutes, each for its share of what is left."""
+    """Run the sections and return the exit code.
+
+    The sections share `minutes`: each may take its share of the time left. The page is written
+    again after each section.
+    """
     end = time.monotonic() + 60 * minutes
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     results: list[Result] = []
@@ -107,7 +114,7 @@ def run_all(sections: Sequence[Section], machine: Machine, minutes: float, page:
         page.write_text(render(machine, results, when))
     failed = [result.section.key for result in results if result.complaints]
     if failed:
-        say(f"{NAME}: failed: {', '.join(failed)}; see {page}")
+        report(f"{NAME}: failed: {', '.join(failed)}; see {page}")
     return FAILED if failed else DONE
 
 
@@ -117,7 +124,7 @@ def keys_of(device: str) -> list[str]:
 
 
 def interrupt(*_: object) -> None:
-    """Make a termination request end like Ctrl-C."""
+    """Raise KeyboardInterrupt, so that SIGTERM ends the command like Ctrl-C."""
     raise KeyboardInterrupt
 
 
@@ -127,20 +134,20 @@ def main() -> int:
     keys = keys_of(arguments.device)
     if not any(arguments.only.search(key) for key in keys):
         known = ", ".join(keys)
-        say(f"{NAME}: --only {arguments.only.pattern}: matches no section; sections: {known}")
+        report(f"{NAME}: --only {arguments.only.pattern}: matches no section; sections: {known}")
         return NOTHING_MATCHED
     signal.signal(signal.SIGTERM, interrupt)
     out = arguments.out_dir.absolute()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        say(f"{NAME}: --out-dir {out}: cannot be made: {error.strerror}; name another folder")
+        report(f"{NAME}: --out-dir {out}: cannot be made: {error.strerror}; name another folder")
         return BAD_USAGE
     if arguments.only_check_options:
         return DONE
     machine = look(arguments.device, arguments.programs.absolute(), out)
     if arguments.device == "cuda" and machine.gpus == 0:
-        say(f"{NAME}: PyTorch sees no GPU: is it built with CUDA, and the driver new enough?")
+        report(f"{NAME}: PyTorch sees no GPU: is it built with CUDA, and the driver new enough?")
         return BAD_USAGE
     chosen = [each for each in sections_of(machine) if arguments.only.search(each.key)]
     page = arguments.out_dir / "page.md"

@@ -1,4 +1,4 @@
-"""What of a command's output belongs on the page, and what in it cannot be right."""
+"""Selects the part of a command's output for the page, and finds impossible figures in it."""
 
 import json
 import re
@@ -9,28 +9,28 @@ from pathlib import Path
 
 from gpu_sections.links import Link
 
-# A measured bandwidth so far above the link's own is no bandwidth: short bursts are below that.
+# The highest plausible ratio of a measured bandwidth to the link's. Short bursts are below it.
 MOST_OF_A_LINK = 1.1
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Text for the page, and why it cannot be right; None where nothing speaks against it."""
+    """The text for the page, and the reason why it cannot be right or None."""
 
     text: str
     complaint: str | None = None
 
 
-Reader = Callable[[str], Figures]  # of a command's standard output
+Reader = Callable[[str], Figures]  # reads a command's standard output
 
 
 def as_printed(stdout: str) -> Figures:
-    """Return all of it."""
+    """Return the whole output."""
     return Figures(stdout.strip("\n"))
 
 
 def nothing(_: str) -> Figures:
-    """Return nothing: the command leaves files."""
+    """Return an empty text, for a command that writes files."""
     return Figures("")
 
 
@@ -42,7 +42,7 @@ def of_tests(stdout: str) -> Figures:
 
 
 def bus_rates(results: dict) -> dict[str, tuple[int, float]]:
-    """Return each collective's largest message, in bytes, and the bus GB/s that it had."""
+    """Return each collective's largest message in bytes, and its median bus bandwidth in GB/s."""
     rates: dict[str, dict[int, list[float]]] = {}
     for row in results["benchmarks"]:
         if row["run_type"] == "iteration" and not row.get("error_occurred"):
@@ -53,7 +53,11 @@ def bus_rates(results: dict) -> dict[str, tuple[int, float]]:
 
 
 def against(link: Link, path: Path) -> Reader:
-    """Return a reader that adds what the largest messages had of the link, from a results file."""
+    """Return a reader that adds the share of the link's bandwidth of each largest message.
+
+    The bandwidths are from the results file `path`. An unreadable file, or a share above
+    MOST_OF_A_LINK, is a complaint.
+    """
 
     def read(stdout: str) -> Figures:
         printed = as_printed(stdout).text

@@ -1,4 +1,4 @@
-"""What connects two GPUs, as nvidia-smi tells it, and how fast that can be."""
+"""The link between two GPUs and its bandwidth, from nvidia-smi."""
 
 import os
 import re
@@ -6,22 +6,22 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# Of one lane, one way, by PCIe generation, after its line code.
+# The bandwidth of one lane in one direction, after line coding, by PCIe generation.
 PCIE_LANE_GB_PER_S = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 
-Ask = Callable[..., str]  # arguments of nvidia-smi -> what it prints
+Ask = Callable[..., str]  # arguments of nvidia-smi -> its output
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link in words, and its bandwidth one way; None where that is not known."""
+    """A link's description, and its bandwidth in one direction in GB/s; None if unknown."""
 
     text: str
     gb_per_s: float | None = None
 
 
 def nvidia_smi(*arguments: str) -> str:
-    """Return what nvidia-smi prints; nothing where it fails."""
+    """Return the standard output of nvidia-smi, or an empty string if it fails."""
     try:
         found = subprocess.run(
             ["nvidia-smi", *arguments], capture_output=True, text=True, timeout=30, check=False
@@ -32,7 +32,10 @@ def nvidia_smi(*arguments: str) -> str:
 
 
 def first_two_gpus() -> tuple[int, int] | None:
-    """Return nvidia-smi's numbers of the first two visible GPUs; None where they have none."""
+    """Return nvidia-smi's indices of the first two visible GPUs.
+
+    Return None if CUDA_VISIBLE_DEVICES is set and does not begin with two indices.
+    """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         return 0, 1
@@ -43,7 +46,7 @@ def first_two_gpus() -> tuple[int, int] | None:
 
 
 def connection(topology: str, first: int, second: int) -> str:
-    """Return what `nvidia-smi topo -m` has for two GPUs: NV12, PIX, SYS; "" if nothing."""
+    """Return the entry of `nvidia-smi topo -m` for two GPUs, such as NV12 or PIX; "" if none."""
     rows = [line.split("\t") for line in re.sub(r"\x1b\[[0-9;]*m", "", topology).splitlines()]
     cells = {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows if row}
     header = next((row for row in rows if f"GPU{second}" in map(str.strip, row)), [])

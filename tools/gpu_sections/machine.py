@@ -1,4 +1,4 @@
-"""What the sections run on, and what a page says of it."""
+"""The machine that runs the sections, and the facts about it on the page."""
 
 import json
 import os
@@ -18,17 +18,17 @@ gpus = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_c
 print(json.dumps({"PyTorch": torch.__version__, "CUDA": torch.version.cuda or "none",
                   "NCCL": version() if torch.version.cuda else "none", "gpus": gpus}))
 """
-# Ends with the rate that it is given, on both hosts.
+# Begins a command that runs on two simulated hosts, joined by a cable of this rate.
 CABLE = ("tools/two_hosts", "--rate", "1gbit")
 CABLE_GB_PER_S = 0.125
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The devices of the check, where its programs are, and where its files go."""
+    """The devices of the check, and the folders of its programs and of its output."""
 
     device: str  # cuda, or in a rehearsal cpu
-    gpus: int  # to be seen
+    gpus: int  # visible GPUs; 0 in a rehearsal
     programs: Path
     out: Path
     link: Link
@@ -36,17 +36,17 @@ class Machine:
 
     @property
     def rehearsal(self) -> bool:
-        """Whether it is tried on CPU devices."""
+        """Return whether the check runs on CPU devices."""
         return self.device == "cpu"
 
     @property
     def devices(self) -> int:
-        """How many devices a row has: a power of two, which every layer can be sharded over."""
+        """Return the devices of a row: a power of two, so that every layer can be sharded."""
         return 2 if self.gpus < 2 else 1 << (min(self.gpus, 8).bit_length() - 1)
 
     @property
     def shared(self) -> bool:
-        """Whether two devices are one GPU."""
+        """Return whether two devices share one GPU."""
         return self.device == "cuda" and self.gpus < 2
 
     def program(self, name: str) -> str:
@@ -55,7 +55,7 @@ class Machine:
 
 
 def answer_of(*command: str) -> str:
-    """Return what a command prints; nothing where it fails."""
+    """Return the standard output of a command, or an empty string if it fails."""
     try:
         found = subprocess.run(
             command, capture_output=True, text=True, timeout=60, cwd=ROOT, check=False
@@ -66,21 +66,21 @@ def answer_of(*command: str) -> str:
 
 
 def of_doctor(programs: Path) -> dict[str, str]:
-    """Return what `stratagem doctor` found, by what it looked at."""
+    """Return the findings of `stratagem doctor`, by the name of the check."""
     lines = answer_of(str(programs / "stratagem"), "doctor").splitlines()
     matches = (re.match(r"(?:ok|warn) +(\S.{14}) (.*)", line) for line in lines)
     return {match[1].strip(): match[2] for match in matches if match}
 
 
 def cable() -> Link | None:
-    """Return the link of known rate between two hosts that are this machine, if it allows them."""
+    """Return the link between two simulated hosts, or None if this machine refuses them."""
     rate = Link("a cable of 1 Gbit/s between two hosts that are one machine", CABLE_GB_PER_S)
     allowed = subprocess.run([*CABLE, "true"], cwd=ROOT, capture_output=True, check=False)
     return rate if allowed.returncode == 0 else None
 
 
 def link_of(device: str, gpus: int) -> Link:
-    """Return what connects the first two devices."""
+    """Return the link between the first two devices."""
     if device == "cpu":
         return cable() or Link("the loopback, whose rate is not known")
     pair = first_two_gpus()
@@ -90,7 +90,7 @@ def link_of(device: str, gpus: int) -> Link:
 
 
 def look(device: str, programs: Path, out: Path) -> Machine:
-    """Return the machine as it is found."""
+    """Return a description of this machine."""
     torch = json.loads(answer_of(sys.executable, "-c", OF_TORCH) or "{}")
     doctor = of_doctor(programs)
     names = torch.pop("gpus", [])

@@ -11,7 +11,7 @@ from gpu_sections.sections import REHEARSED, Section
 
 @dataclass(frozen=True)
 class Result:
-    """How a section ended: its figures, one a command, and why it failed, if it did."""
+    """The result of a section: one text of figures per command, and the reasons of a failure."""
 
     section: Section
     seconds: float = 0
@@ -20,14 +20,18 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """Return it in a word, with the reasons."""
+        """Return the verdict in a word: passed, failed or left out, with the reasons."""
         if self.complaints:
             return f"failed: {'; '.join(self.complaints)}"
         return f"left out: {self.section.left_out}" if self.section.left_out else "passed"
 
 
 def without_folders(text: str, machine: Machine) -> str:
-    """Return a text whose paths are relative to the tree; elsewhere, programs have no folder."""
+    """Return the text without the folders of this machine.
+
+    Paths in the tree become relative to it. Programs lose their folder, and output files keep only
+    its name.
+    """
     for folder, name in ((ROOT, ""), (machine.programs, ""), (machine.out, f"{machine.out.name}/")):
         text = text.replace(f"{folder}/", name)
     return text

@@ -1,4 +1,4 @@
-"""Runs the commands of a section, each for no longer than it may, and keeps what they print."""
+"""Runs the commands of a section, each with a time limit, and keeps their output."""
 
 import contextlib
 import re
@@ -9,26 +9,29 @@ from pathlib import Path
 
 from stratagem_reports.comparison.launch import end_group, end_with_parent
 
-GRACE_S = 10.0  # for a command that is asked to end: it prints what it has
+GRACE_S = 10.0  # between SIGTERM and SIGKILL, so that a command can print its results
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What a command printed, and why it failed; None where it did not."""
+    """The output of a command, and the reason of its failure or None."""
 
     stdout: str
     complaint: str | None
 
 
 def reason(stdout: str, stderr: str) -> str:
-    """Return the one line that says why a command failed."""
+    """Return the reason of a command's failure in one line."""
     failed = re.findall(r"^(?:failed|\[  FAILED  \]).*", stdout, re.MULTILINE)
     last = [line.strip() for line in stderr.splitlines() if line.strip()]
     return (failed or last or ["no message"])[-1]
 
 
 def run(words: Sequence[str], limit_s: float, log: Path, cwd: Path) -> Ended:
-    """Run a command with its output in LOG.out and LOG.err; its group is gone afterwards."""
+    """Run a command for at most `limit_s` seconds, and end its process group.
+
+    The output goes to LOG.out and LOG.err.
+    """
     name = Path(words[0]).name
     paths = [log.with_name(f"{log.name}.{stream}") for stream in ("out", "err")]
     with paths[0].open("w") as stdout, paths[1].open("w") as stderr:

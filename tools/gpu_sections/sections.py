@@ -1,4 +1,4 @@
-"""The sections as data: what each runs on a machine, and how its work was shortened."""
+"""The sections as data: their commands on a machine, and notes on shortened work."""
 
 import sys
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ REHEARSED = "Rehearsed on CPU devices, at sizes whose times say nothing."
 
 @dataclass(frozen=True)
 class Command:
-    """What is run, from the tree's root, and what of its output is shown."""
+    """A command that runs in the root of the tree, and the reader of its output."""
 
     words: tuple[str, ...]
     read: Reader = as_printed
@@ -20,18 +20,18 @@ class Command:
 
 @dataclass(frozen=True)
 class Section:
-    """Commands with one verdict. `share` is of the time, relative to the others'."""
+    """Commands with one verdict. `share` is the weight of the section in sharing the time."""
 
     key: str
     title: str
     share: float
     commands: tuple[Command, ...]
     notes: tuple[str, ...] = ()
-    left_out: str = ""  # why nothing is run
+    left_out: str = ""  # the reason if nothing runs
 
 
 def _devices(machine: Machine, count: int) -> list[str]:
-    """Return the options of a job on so many devices."""
+    """Return the options of a job on `count` devices."""
     options = ["--device", machine.device, "--devices", str(count)]
     if machine.shared:
         options += ["--device-ids", "+".join(["0"] * count)]

@@ -1,4 +1,4 @@
-"""Command lines of the peers' commands: the Python, errors of one line, and kinds of values."""
+"""Command lines of the peers' programs: choice of Python, one-line errors, types of values."""
 
 import argparse
 import contextlib
@@ -27,9 +27,9 @@ def _imports(python: str, package: str) -> bool:
 
 
 def use_python_with(package: str, command: str) -> None:
-    """Start the command again with the Python of the environment if this one lacks the package.
+    """Run the command again with the environment's Python if this Python lacks the package.
 
-    STRATAGEM_PYTHON names another. If that one lacks the package too, the command ends.
+    STRATAGEM_PYTHON names another Python. If that one lacks the package too, SystemExit is raised.
     """
     if importlib.util.find_spec(package) is not None:
         return
@@ -46,7 +46,7 @@ def use_python_with(package: str, command: str) -> None:
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line."""
+    """An argument parser with one-line errors."""
 
     def error(self, message: str) -> NoReturn:
         """End the command with the message."""

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""PyTorch peer: trains epochs of a toy, or only makes the batches of images, and prints a JSON line.
+"""PyTorch peer: trains epochs of a toy, or only makes batches of images, and prints a JSON line.
 
-`toy_sgd` is that of `stratagem train --preset toy_sgd`, by DataLoader, on two ranks by
-DistributedSampler and DistributedDataParallel too; its step time is that of a whole epoch, loader
-and loop included, over its steps. Of `loader` it is the processor time that a batch takes. Every
-process is one thread pinned to one core.
+`toy_sgd` trains the toy of `stratagem train --preset toy_sgd` with DataLoader, and on two ranks
+also with DistributedSampler and DistributedDataParallel. Its step time is the time of an epoch,
+with loader and loop, divided by the number of steps. The step time of `loader` is the processor
+time of a batch. Each process has one thread, pinned to one core.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def run(arguments: argparse.Namespace, rank: int) -> dict:
-    """Do the work as one rank, in a process that has its core."""
+    """Do the work as one rank, in a process that is pinned to its core, and return the answer."""
     arguments.rank = rank
     return importlib.import_module(MODULES[arguments.work]).run(arguments)
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""PyTorch peer: trains one linear layer on random numbers by DistributedDataParallel, with
-DataLoader and DistributedSampler, from the first checkpoint of `stratagem train`, and prints the
-loss of every step as one JSON line.
+"""PyTorch peer: trains one linear layer on random numbers, and prints the losses as a JSON line.
 
-The data are those of `--data random --targets real`, number by number.
+The training begins with the first checkpoint of `stratagem train`, and uses
+DistributedDataParallel, DataLoader and DistributedSampler. The line has the loss of every step. The
+data are those of `--data random --targets real`, number by number.
 """
 
 import argparse
@@ -23,16 +23,16 @@ BITS = (1 << 64) - 1
 
 
 class RandomBits:
-    """splitmix64 (Steele, Lea and Flood 2014), as models/datasets/random_bits.h seeds it."""
+    """splitmix64 (Steele, Lea and Flood 2014), seeded as in models/datasets/random_bits.h."""
 
     def __init__(self, seed: int, number: int) -> None:
-        """Begin with the bits of a sample's number in a set with this seed."""
+        """Seed the generator for sample `number` of a data set with this seed."""
         self.state = seed
         self.state = (self.next() + number) & BITS
         self.state = self.next()
 
     def next(self) -> int:
-        """Return 64 bits."""
+        """Return the next 64 bits."""
         self.state = (self.state + 0x9E3779B97F4A7C15) & BITS
         bits = self.state
         bits = ((bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9) & BITS
@@ -40,7 +40,7 @@ class RandomBits:
         return bits ^ (bits >> 31)
 
     def uniform(self) -> float:
-        """Return a number in [0, 1), of 24 bits."""
+        """Return a number in [0, 1) with 24 bits."""
         return (self.next() >> 40) / (1 << 24)
 
 
@@ -69,7 +69,7 @@ def random_numbers(seed: int, samples: int, features: int, outputs: int) -> Tens
 
 
 def optimizer_of(arguments: argparse.Namespace, parameters) -> torch.optim.Optimizer:
-    """Return torch.optim's own, with its defaults but for decay, which there is none of."""
+    """Return the optimizer of the command line, without weight decay, otherwise with defaults."""
     rate = {"lr": arguments.learning_rate, "weight_decay": 0}
     if arguments.optimizer == "sgd":
         return torch.optim.SGD(parameters, momentum=arguments.momentum, **rate)
@@ -105,7 +105,7 @@ def train(arguments: argparse.Namespace, rank: int) -> dict:
 
 
 def main() -> None:
-    """Start the ranks and print what the first answers."""
+    """Start the ranks and print the answer of the first."""
     arguments = parse_arguments()
     answers = ranks.answers(place("cpu", arguments.ranks), functools.partial(train, arguments))
     print(json.dumps(answers[0]))

@@ -1,1 +1,1 @@
-"""The published figures: what is measured, the recorded files, and the pages that show them."""
+"""The published figures: scenarios, recorded files, and the pages that show them."""

@@ -1,11 +1,13 @@
-"""Puts the recorded figures into the pages, each between two comments of Markdown:
+"""Writes the recorded figures into the pages.
+
+Figures stand between two Markdown comments:
 
     <!-- figures: main_job table split_size_tradeoff -->
-    what is between is made anew
+    render() replaces this text
     <!-- end -->
 
-The words behind the scenario's name are `table`, `contenders` and `ratios` (of peers), and charts of
-`stratagem report`, which lie in docs/images as SCENARIO_CHART.png.
+The words after the scenario's name are `table`, `contenders` and `ratios` (for peers), and charts
+of `stratagem report`. The picture of a chart is SCENARIO_CHART.png in docs/images.
 """
 
 import hashlib
@@ -35,28 +37,31 @@ PAGES = tuple(
     if "<!-- figures: " in page.read_text()
 )
 IMAGES = ROOT / "docs" / "images"
-# The hash of the recorded file that each picture was drawn from.
+# Maps each picture to the hash of the recorded file that it was drawn from.
 DRAWN_FROM = RECORDED / "pictures.json"
 BLOCK = re.compile(r"(<!-- figures: (\w+) ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-MOST_WORDS = 50  # of the text that stands for a picture
-LEFT_OUT = ("Samples/s", "MFU", "Verification")  # columns that the results file has
+MOST_WORDS = 50  # in the alternative text of a picture
+LEFT_OUT = ("Samples/s", "MFU", "Verification")  # columns that only the results file has
 
 
 @dataclass(frozen=True)
 class Block:
-    """A place of a page: the scenario and what is shown of it."""
+    """A block of figures on a page: the scenario and the parts that it shows."""
 
     scenario: str
     shown: tuple[str, ...]
 
 
 def blocks_of(text: str) -> list[Block]:
-    """Return the places of a page that have figures."""
+    """Return the blocks of figures of a page."""
     return [Block(name, tuple(shown.split())) for _, name, shown, _ in BLOCK.findall(text)]
 
 
 def shortened(description: str) -> str:
-    """Return the first values of a long description; the recorded file has them all."""
+    """Return the description, or the whole values in its first MOST_WORDS words.
+
+    The recorded file has all values.
+    """
     words = description.split()
     if len(words) <= MOST_WORDS:
         return description
@@ -65,13 +70,13 @@ def shortened(description: str) -> str:
 
 
 def markdown_table(rows: list[list[str]]) -> str:
-    """Return rows, of which the first is the heading, as a table of Markdown."""
+    """Return the rows as a Markdown table; the first row is the heading."""
     rows = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 class Recorded:
-    """A scenario's file, and what pages show of it."""
+    """The recorded file of a scenario, and the parts of it that pages show."""
 
     def __init__(self, name: str) -> None:
         self.scenario = SCENARIOS[name]
@@ -96,7 +101,7 @@ class Recorded:
         return draw_charts("strategies", results, select(results))
 
     def shown(self, what: str, page: Path) -> str:
-        """Return a part of a block; raise KeyError for a chart that cannot be drawn."""
+        """Return a part of a block as Markdown; raise KeyError for a chart that cannot be drawn."""
         if what == "table":
             return self._table()
         if what == "contenders":
@@ -159,7 +164,7 @@ class Recorded:
         return markdown_table(rows) + (f"\n\n{judged}" if verdicts else "")
 
     def source(self, page: Path) -> str:
-        """Return where the figures come from: file, commit, date, machine, command, noise."""
+        """Return the source of the figures: file, commit, date, machine, noise and command."""
         path = os.path.relpath(self.scenario.file, page.parent)
         machine, commit, date, noise = self._peers_facts() if self.is_of_peers else self._facts()
         return (
@@ -187,7 +192,7 @@ def _text(line: list, index: int) -> str:
     if index >= len(line):
         return ""
     cell = line[index]
-    detail = cell.detail if index else ""  # the row's full name stands in its file
+    detail = cell.detail if index else ""  # the recorded file has the row's full name
     return f"{cell.text} ({detail})" if detail else cell.text
 
 
@@ -197,7 +202,7 @@ def picture(scenario: str, chart: str) -> str:
 
 
 def rendered(page: Path) -> str:
-    """Return the page with the figures of the recorded files; what has none stays as it is."""
+    """Return the page with the recorded figures; a block without a recorded file is unchanged."""
 
     def made(match: re.Match[str]) -> str:
         begin, name, shown, end = match.groups()
@@ -211,7 +216,7 @@ def rendered(page: Path) -> str:
 
 
 def pictures_of(pages: tuple[Path, ...] = PAGES) -> dict[str, tuple[str, str]]:
-    """Return the scenario and the chart of each picture that the pages show, by its file's name."""
+    """Return the scenario and the chart of each picture on the pages, by file name."""
     found = {}
     for page in pages:
         for block in blocks_of(page.read_text()):
@@ -224,7 +229,7 @@ def pictures_of(pages: tuple[Path, ...] = PAGES) -> dict[str, tuple[str, str]]:
 
 
 def render() -> list[Path]:
-    """Write the pages and their pictures anew, and return the files that changed."""
+    """Write the pages and their pictures again, and return the changed and deleted files."""
     for folder in (DRAWN_FROM.parent, IMAGES):
         folder.mkdir(parents=True, exist_ok=True)
     changed = []

@@ -1,6 +1,6 @@
-"""Runs a scenario, and keeps of its results what the pages show and what proves them.
+"""Runs a scenario, and records the results that the pages show with their evidence.
 
-A run can be interrupted: finished launches stay in results/figures/ and are not made again.
+A run can be interrupted: finished launches stay in results/figures/ and do not run again.
 """
 
 import json
@@ -17,16 +17,16 @@ from published.scenarios import ROOT, Scenario
 WORK = ROOT / "results" / "figures"
 MOST_BYTES = 700_000
 INTERRUPTED = 130  # the exit code of an interrupted command
-# Digits of a number in a recorded file; a clock has fewer.
+# Significant digits of a number in a recorded file. A clock has fewer.
 DIGITS = 6
 # Fields that all launches of a row share; the record keeps those of the first launch.
 SHARED = ("config", "verification", "mesh")
-# Changes of these alone make no other figure.
+# Changes to these paths do not change a figure.
 PAGES = (":!docs", ":!README.md", ":!tests", ":!tools/published", ":!tools/figures")
 
 
 class NotRecorded(Exception):
-    """A scenario without results; the message is one line."""
+    """Raised for a scenario without results; the message is one line."""
 
 
 def _git(*arguments: str) -> str:
@@ -57,7 +57,7 @@ def _why_not_traceable(program: Path) -> str | None:
 
 
 def _rounded(value: object) -> object:
-    """Return JSON values whose numbers have DIGITS digits."""
+    """Return a JSON value with its floats rounded to DIGITS significant digits."""
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, list):
@@ -68,16 +68,16 @@ def _rounded(value: object) -> object:
 
 
 def _median_launch(launches: list[dict]) -> dict:
-    """Return the launch whose first step is the median one."""
+    """Return the launch with the median first step."""
     ordered = sorted(launches, key=lambda each: each["stratagem"]["step_ms"][0])
     return ordered[len(ordered) // 2]
 
 
 def compact(results: dict) -> dict:
-    """Return a results file with one timeline a row, without aggregates, in fewer digits.
+    """Return a results file with one timeline per row, without aggregates, in fewer digits.
 
-    Aggregates follow from the launches, and Google Benchmark's tools compute them. The first launch
-    of a row has what all its launches share.
+    Google Benchmark's tools compute the aggregates from the launches. Only the first launch of a
+    row keeps the fields that all its launches share.
     """
     launches: dict[str, list[dict]] = {}
     for entry in results.get("benchmarks", ()):
@@ -107,7 +107,7 @@ def compact(results: dict) -> dict:
 
 
 def _is_whole(out: Path) -> bool:
-    """Return whether an earlier call has finished the measurement with the programs as they are."""
+    """Return whether an earlier call finished the measurement with the current build."""
     if not out.exists() or out.with_name(f"{out.name}.partial").exists():
         return False
     found = json.loads(out.read_text())["context"]["stratagem"]["git_commit"]
@@ -115,9 +115,9 @@ def _is_whole(out: Path) -> bool:
 
 
 def _run(command: list[str]) -> int:
-    """Run a command and return its exit code; raise KeyboardInterrupt where it was interrupted.
+    """Run a command and return its exit code; raise KeyboardInterrupt if it was interrupted.
 
-    A request to terminate is passed on, and the command ends before this process does.
+    SIGTERM is passed on to the command, and this process waits for its end.
     """
     process = subprocess.Popen(command, cwd=ROOT)
     before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
@@ -133,7 +133,7 @@ def _run(command: list[str]) -> int:
 
 
 def record(scenario: Scenario) -> None:
-    """Run the scenario and write its file; raise NotRecorded where it fails."""
+    """Run the scenario and write its file; raise NotRecorded if it fails."""
     WORK.mkdir(parents=True, exist_ok=True)
     scenario.file.parent.mkdir(parents=True, exist_ok=True)
     out = WORK / f"{scenario.name}.json"

@@ -1,4 +1,4 @@
-"""What is measured for the performance page and the README: commands, as data."""
+"""The scenarios of the published figures: commands, as data."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +14,10 @@ ZERO = "ddp,zero1,zero2,zero3"
 
 @dataclass(frozen=True)
 class Scenario:
-    """A command that writes one results file, and about how many minutes it takes on two cores.
+    """A command that writes one results file. `minutes` is its rough duration on two cores.
 
-    The program takes --out FILE, and continues an interrupted run with --resume.
+    The program takes --out FILE. All but bench_collectives continue an interrupted run with
+    --resume.
     """
 
     name: str
@@ -25,7 +26,7 @@ class Scenario:
 
     @property
     def file(self) -> Path:
-        """Where the recorded results lie."""
+        """Return the path of the recorded results."""
         return RECORDED / f"{self.name}.json"
 
 

@@ -2,9 +2,9 @@
 
 Usage: durations.py BUILD_FOLDER [--most N] [--markdown]
 
-Reads what the last build and the last test run left in BUILD_FOLDER: .ninja_log, and the JUnit
-files in test-results/. A step's or a test's time is wall-clock seconds of one process; two run at a
-time on two cores, so that the sums are larger than the wait.
+The times are from two places in BUILD_FOLDER: .ninja_log of the last build, and the JUnit files of
+the last test run in test-results/. A time is the wall-clock seconds of one process. Two processes
+run at a time on two cores, so the sums are longer than the build and the test run.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Times = dict[str, float]  # name -> seconds
 
 
 def build_steps(log: Path) -> Times:
-    """Seconds of each step of a .ninja_log (ninja's format 5), by the step's first output.
+    """Return the seconds of each step of a .ninja_log (ninja's format 5), by its first output.
 
     A step that ran several times counts with its last run. A step with several outputs has a line
-    for each, all of which end with the hash of its command.
+    for each output, and these lines end with the hash of its command.
     """
     steps: dict[str, tuple[str, float]] = {}
     for line in log.read_text(encoding="utf-8").splitlines():
@@ -36,7 +36,7 @@ def build_steps(log: Path) -> Times:
 
 
 def tests(files: Iterable[Path]) -> Times:
-    """Seconds of each test of JUnit files, set-up of fixtures included where the runner counts it."""
+    """Return the seconds of each test of JUnit files, with fixtures if the runner counts them."""
     found: Times = {}
     for path in files:
         for case in ElementTree.parse(path).iter("testcase"):
@@ -46,7 +46,7 @@ def tests(files: Iterable[Path]) -> Times:
 
 
 def by_group(times: Times, group_of) -> Times:
-    """Sums by group, largest first."""
+    """Return the seconds of each group, largest first."""
     sums: Times = defaultdict(float)
     for name, seconds in times.items():
         sums[group_of(name)] += seconds
@@ -54,7 +54,7 @@ def by_group(times: Times, group_of) -> Times:
 
 
 def step_group(output: str) -> str:
-    """What kind of work a build step is."""
+    """Return the kind of work of a build step."""
     if output.endswith(".gch") or output.endswith(".pch"):
         return "precompiled headers"
     if output.endswith((".o", ".a")):
@@ -63,7 +63,7 @@ def step_group(output: str) -> str:
 
 
 def test_group(name: str) -> str:
-    """The program, or pytest's folder and file."""
+    """Return the program of a test, or for pytest the folder and file."""
     program, _, test = name.partition(": ")
     if program != "pytest":
         return program
@@ -73,7 +73,7 @@ def test_group(name: str) -> str:
 
 
 def table(title: str, rows: Times, most: int, markdown: bool) -> list[str]:
-    """A heading and its rows, as aligned text or as Markdown."""
+    """Return a heading and its `most` largest rows, as aligned text or as Markdown."""
     shown = sorted(rows.items(), key=lambda entry: -entry[1])[:most]
     if not shown:
         return []
@@ -84,7 +84,7 @@ def table(title: str, rows: Times, most: int, markdown: bool) -> list[str]:
 
 
 def report(folder: Path, most: int, markdown: bool) -> str:
-    """The four tables of a build folder; those without data are left out."""
+    """Return the four tables of a build folder; tables without data are left out."""
     log = folder / ".ninja_log"
     steps = build_steps(log) if log.is_file() else {}
     cases = tests(sorted((folder / "test-results").glob("*.xml")))
@@ -98,21 +98,21 @@ def report(folder: Path, most: int, markdown: bool) -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line."""
+    """An argument parser with one-line errors."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}\n")
 
 
 def count(text: str) -> int:
-    """The positive integer that `text` holds, for argparse."""
+    """Return the positive integer that `text` holds, for argparse."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
     return int(text)
 
 
 def main() -> None:
-    """Reads the command line and prints."""
+    """Read the command line and print the tables."""
     parser = Parser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--most", type=count, default=10, help="rows of each table")

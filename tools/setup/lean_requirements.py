@@ -1,8 +1,8 @@
-"""Prints what libtorch_cpu.so needs of the installed torch wheel's dependencies, one a line.
+"""Prints the dependencies of the installed torch wheel that libtorch_cpu.so needs, one per line.
 
-The wheel is only read, never imported: the lean install cannot import it. Wheels before 2.11 name
-the CUDA runtime and CUPTI packages directly, later ones as extras of cuda-toolkit; a CPU-only wheel
-names neither and nothing is printed.
+The script reads the wheel's metadata, because the lean install cannot import the wheel. Wheels
+before 2.11 name the CUDA runtime and CUPTI packages directly. Later wheels name them as extras of
+cuda-toolkit. A CPU-only wheel names neither, and nothing is printed.
 """
 
 import importlib.metadata
@@ -10,7 +10,10 @@ import re
 
 
 def lean_requirements(declared: list[str]) -> list[str]:
-    """Picks from lines as in a wheel's metadata; environment markers are dropped."""
+    """Return the needed requirements of `declared`, lines of a wheel's metadata.
+
+    Environment markers are dropped.
+    """
     needed = []
     for line in declared:
         requirement = line.split(";")[0].replace(" ", "")

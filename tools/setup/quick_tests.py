@@ -1,12 +1,13 @@
-"""Chooses the tests of `tools/test --quick`: those that took little time in the last whole run.
+"""Selects the tests of `tools/test --quick`: tests that were quick in the last whole run.
 
 Usage: quick_tests.py BUILD_FOLDER keep | googletest | pytest
 
-keep: notes the seconds of each test of BUILD_FOLDER/test-results in BUILD_FOLDER/test-seconds.json.
+keep: writes the seconds of each test in BUILD_FOLDER/test-results to
+    BUILD_FOLDER/test-seconds.json.
 googletest: prints a value of GTEST_FILTER that leaves out the slow C++ tests.
-pytest: prints arguments of pytest, one a line, that leave out the slow Python tests.
+pytest: prints arguments of pytest, one per line, that leave out the slow Python tests.
 
-A test that is not in the note is run. Without a note every test is.
+A test without recorded seconds runs. Without test-seconds.json all tests run.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from pathlib import Path
 
 from durations import tests
 
-MOST_SECONDS = 0.3  # of a test that is quick
+MOST_SECONDS = 0.3  # the longest duration of a quick test
 
 
 def slow_tests(note: Path) -> dict[str, list[str]]:
-    """The names of slow tests as JUnit has them, by the program that ran them."""
+    """Return the JUnit names of the slow tests in the file `note`, by program."""
     found: dict[str, list[str]] = {}
     seconds = json.loads(note.read_text(encoding="utf-8")) if note.exists() else {}
     for entry, took in seconds.items():
@@ -32,12 +33,12 @@ def slow_tests(note: Path) -> dict[str, list[str]]:
 
 
 def filter_of(names: list[str]) -> str:
-    """A GTEST_FILTER without these tests; empty for none."""
+    """Return a GTEST_FILTER that excludes these tests; empty for none."""
     return "-" + ":".join(names) if names else ""
 
 
 def node_of(name: str) -> str:
-    """pytest's id of "tests.tools.test_setup.test_name[parameter]"."""
+    """Return pytest's id of a JUnit name such as "tests.tools.test_setup.test_name[parameter]"."""
     parts, bracket, parameter = name.partition("[")
     *folders, test = parts.split(".")
     return f"{'/'.join(folders)}.py::{test}{bracket}{parameter}"

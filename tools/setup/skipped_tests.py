@@ -1,6 +1,6 @@
 """Lists the skipped tests of JUnit files (GoogleTest's and pytest's) and why they were skipped.
 
-Exits 1 if a file is missing or holds no test that ran, and, with CI=true, if a test was skipped for
+Exits 1 if a file is missing or holds no test, and, with CI=true, if a test was skipped for
 a reason that does not begin with one of ALLOWED or of $STRATAGEM_ALLOW_SKIP (semicolon-separated).
 """
 
@@ -17,13 +17,13 @@ BEFORE_REASON = re.compile(r"\A(?:\S+:\d+\s+)?(?:Skipped:? )?")
 
 
 def name_of(case: ElementTree.Element) -> str:
-    """GoogleTest's name of a test, or pytest's."""
+    """Return the name of a test as GoogleTest or pytest prints it."""
     separator = "." if case.get("result") else "::"
     return separator.join(filter(None, [case.get("classname"), case.get("name")]))
 
 
 def read_skips(path: Path) -> tuple[int, list[tuple[str, str]]]:
-    """How many tests of a JUnit file ran, and (test, reason) of those that did not."""
+    """Return how many tests of a JUnit file ran, and (test, reason) of each skipped test."""
     ran, skips = 0, []
     for case in ElementTree.parse(path).iter("testcase"):
         skipped = case.find("skipped")
@@ -36,7 +36,7 @@ def read_skips(path: Path) -> tuple[int, list[tuple[str, str]]]:
 
 
 def main(paths: list[str]) -> int:
-    """Prints the list; the exit status."""
+    """Print the list and return the exit status."""
     status, skips = 0, []
     for path in map(Path, paths):
         if not path.is_file():

@@ -1,8 +1,8 @@
-"""Prints the project's sources that are compiled without LibTorch, one a line, tests left out.
+"""Prints the project's sources that are compiled without LibTorch, one per line, without tests.
 
 Usage: torch_free_sources.py ROOT COMPILE_COMMANDS
 
-Where several are compiled together as one unit, that stands for them.
+If several sources are compiled together as one unit, the script prints the unit instead.
 """
 
 import json
@@ -15,14 +15,17 @@ TORCH_INCLUDE = re.compile(r"(-I|-isystem)\s*\S*/torch/csrc/api/include")
 
 
 def torch_free_sources(root: Path, commands: list[dict[str, str]]) -> list[str]:
-    """Paths relative to `root`; a source that any target compiles with LibTorch is left out."""
+    """Return paths relative to `root`.
+
+    A source that any target compiles with LibTorch is left out.
+    """
     free, bound = set(), set()
     for entry in commands:
         source = Path(entry["directory"], entry["file"]).resolve()
         if not source.is_relative_to(root):
             continue
         path = source.relative_to(root)
-        # A unit lies in the build folder, below the path of its own folder.
+        # The path of a unit begins with the build folder, followed by the folder of its sources.
         if path.parts[path.parent.name == "Unity"] in FOLDERS:
             (bound if TORCH_INCLUDE.search(entry["command"]) else free).add(str(path))
     return sorted(free - bound)

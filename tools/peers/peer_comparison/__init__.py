@@ -1,1 +1,1 @@
-"""Runs Stratagem and its peers interleaved and states how they compare."""
+"""Runs Stratagem and its peers interleaved, and compares their step times."""

@@ -1,7 +1,7 @@
-"""Contenders of two ranks with a cable between them: each rank on a host of its own.
+"""Runs the two ranks of a contender on two simulated hosts that a cable joins.
 
-The hosts are two network namespaces of one machine (`tools/two_hosts`), which starts a contender's
-command on both and tells each process which rank it is.
+The hosts are two network namespaces of one machine. `tools/two_hosts` makes them, starts a
+contender's command on both, and passes each process its rank.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ HOSTS = 2
 
 
 def why_refused(rate: str, program: Path = TWO_HOSTS) -> str | None:
-    """Return in one line why this machine has no such cable, or None."""
+    """Return the reason why this machine cannot have the cable, in one line, or None."""
     command = [str(program), "--rate", rate, "true"]
     try:
         tried = subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -38,15 +38,16 @@ def _on_both_hosts(launchable: Launchable, rate: str) -> Launchable:
 
 
 def _joined(contender: Contender, rate: str) -> Contender:
-    """Return the contender with every launch of it on both hosts."""
+    """Return the contender with all its launches on both hosts."""
     preflight = contender.preflight and _on_both_hosts(contender.preflight, rate)
     return replace(contender, timed=_on_both_hosts(contender.timed, rate), preflight=preflight)
 
 
 def over_a_cable(scenario: Scenario, rate: str) -> tuple[Scenario, Sequence[str]]:
-    """Return the scenario over a cable of a rate that tc knows, and who has no place there.
+    """Return the scenario over a cable, and the names of the contenders that are left out.
 
-    Those are the contenders that are not two ranks. Ratios have their aims at this cable.
+    `rate` is written as for tc, such as 1gbit. Contenders that do not have two ranks are left out.
+    The ratios have their aims for this cable.
     """
     contenders = [each for each in scenario.contenders if each.ranks == HOSTS]
     names = {contender.name for contender in contenders}

@@ -1,4 +1,4 @@
-"""What is compared, as data: a contender is a command, its environment and how to read it."""
+"""Contenders as data: a command, its environment and the parser of its output."""
 
 import json
 import math
@@ -13,7 +13,7 @@ ALLOCATOR_SETTINGS = {
     "oversize_threshold:0,lg_extent_max_active_fit:63",
     "THP_MEM_ALLOC_ENABLE": "1",
 }
-# What a user's shell may hold and what would make "as installed" mean something else.
+# Variables that a user's shell may set, and that would change the meaning of "as installed".
 AS_INSTALLED: dict[str, str | None] = {
     "LD_PRELOAD": None,
     "MALLOC_CONF": None,
@@ -24,12 +24,12 @@ AS_INSTALLED: dict[str, str | None] = {
 
 
 class WrongSteps(LaunchError):
-    """A launch that did not take the steps of the work: its times are of something else."""
+    """Raised for a launch that did not take the steps of the work: its times do not count."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One launch's answer: milliseconds of each timed step and the loss of the last one."""
+    """The answer of one launch: milliseconds of each timed step, and the loss of the last step."""
 
     step_ms: tuple[float, ...]
     loss: float | None
@@ -40,7 +40,7 @@ class Measurement:
 class Launchable:
     """A command, the environment variables it changes (None removes one) and its parser.
 
-    `{out}` in the command stands for a fresh file that the command writes and the parser gets.
+    `{out}` in the command stands for a fresh file that the command writes and the parser reads.
     """
 
     command: tuple[str, ...]
@@ -50,13 +50,14 @@ class Launchable:
 
 @dataclass(frozen=True)
 class Contender:
-    """Something that trains the scenario's job and says how long its steps took.
+    """A program that does the work of the scenario and reports its step times.
 
-    `preflight` runs once before the rounds (a verification, say) and must parse as well;
-    `unavailable` says why the contender cannot run on this machine. A launcher can start it as so
-    many `ranks`; what is one process, or starts the others itself in any case, has one. A peer has
-    the options of the `row` of Stratagem whose steps its launches take, and its command writes
-    evidence of them; Stratagem's own rows are proven by their results.
+    `preflight`, such as a verification, runs once before the rounds, and its output must parse too.
+    `unavailable` is the reason why the contender cannot run on this machine. `ranks` is the number
+    of processes that a launcher can start. It is 1 for a single process, and for a command that
+    always starts its other ranks itself. `row` has the options of the row of Stratagem that takes
+    the same steps as a peer, and the command of such a peer writes evidence of its steps. The
+    results of Stratagem's own rows contain their proof.
     """
 
     name: str
@@ -68,7 +69,7 @@ class Contender:
 
 
 def _check_times(step_ms: object) -> tuple[float, ...]:
-    """Return the step times as a tuple; raise LaunchError when they are no step times."""
+    """Return the step times; raise LaunchError unless they are a list of positive numbers."""
     good = isinstance(step_ms, list) and step_ms != []
     if not good or not all(
         isinstance(value, (int, float)) and math.isfinite(value) and value > 0 for value in step_ms
@@ -98,9 +99,10 @@ def parse_peer(allocator: str) -> Callable[[Output], Measurement]:
 
 
 def parse_training(output: Output) -> Measurement:
-    """Return the mean step time of each epoch of a training that `stratagem train` wrote.
+    """Return the mean step time of each epoch, from a results file of `stratagem train`.
 
-    Takes an epoch's last line of the log, which has the seconds of all epochs so far.
+    The last logged step of an epoch has the seconds of all epochs so far. Raises LaunchError for an
+    unreadable file.
     """
     try:
         (training,) = json.loads(output.out_file)["trainings"]
@@ -118,7 +120,10 @@ def parse_training(output: Output) -> Measurement:
 
 
 def parse_benchmark(output: Output) -> Measurement:
-    """Return the processor time of a batch, of the one row that a benchmark program printed."""
+    """Return the processor time of a batch, from the one row that a benchmark program printed.
+
+    Raises LaunchError for an unreadable row.
+    """
     try:
         (row,) = json.loads(output.stdout)["benchmarks"]
         in_ms = {"ms": 1.0, "us": 1e-3, "s": 1e3}[row["time_unit"]]
@@ -131,8 +136,8 @@ def parse_benchmark(output: Output) -> Measurement:
 def parse_stratagem(strategy: str) -> Callable[[Output], Measurement]:
     """Return the parser of a results file of `stratagem run` that holds one row of `strategy`.
 
-    Takes the row with one core a device where there is another. The row must have passed its
-    verification, and the proof of its timed steps.
+    On CPUs it reads the row with one core per device. It raises WrongSteps unless the row passed
+    its verification and the proof of its timed steps, and LaunchError for other errors.
     """
 
     def is_wanted(row: dict) -> bool:

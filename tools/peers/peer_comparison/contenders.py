@@ -34,7 +34,7 @@ JOBS = {
     "llama-small": "--optimizer adamw",
     "llama-tiny": "--optimizer adamw",
 }
-# Strategies that drive all devices from one process, unless --ranks says otherwise.
+# Strategies that use all devices from one process, unless --ranks sets another number.
 ONE_PROCESS = ("single", "data_parallel", "model_parallel", "pipeline")
 
 
@@ -50,29 +50,29 @@ class Settings:
     cuts: tuple[str, ...] = ("layer3",)
     stratagem: Path = ROOT / "build" / "bin" / "stratagem"
     device: str = "cpu"  # or cuda
-    devices: int = 2  # of a scenario that has them
-    gpus: int = 0  # to be seen
-    cable: str | None = None  # its rate, where the ranks are on two hosts
-    workload: Path = Path("workload.pt")  # the initial state and the batches, which are exported
+    devices: int = 2  # 2 in scenarios without --devices
+    gpus: int = 0  # visible GPUs
+    cable: str | None = None  # its rate if the ranks are on two hosts
+    workload: Path = Path("workload.pt")  # exported initial state and batches
 
     @property
     def matmuls(self) -> tuple[str, ...]:
-        """What may carry a peer's float32 products."""
+        """Return the kinds of float32 matrix products of a peer, which are choices of --matmul."""
         return ("installed", "onednn") if self.device == "cpu" else ("installed",)
 
     @property
     def shares_gpus(self) -> bool:
-        """Whether there are fewer GPUs than devices."""
+        """Return whether there are fewer GPUs than devices."""
         return self.device == "cuda" and self.devices > self.gpus
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Contenders and the ratios to draw from them."""
+    """Contenders, and the ratios between their step times."""
 
     contenders: tuple[Contender, ...]
     ratios: tuple[Ratio, ...]
-    work: str = ""  # in words, where the settings do not say it
+    work: str = ""  # a description, if the settings do not describe it
 
 
 def peer_python() -> str:
@@ -109,7 +109,7 @@ def visible_gpus() -> int:
 
 
 def commit_of(program: Path) -> str:
-    """Return the commit of an executable's build; empty where it prints none."""
+    """Return the commit of an executable's build, or an empty string if it prints none."""
     try:
         found = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -122,7 +122,7 @@ def _options(values: dict[str, object]) -> tuple[str, ...]:
 
 
 def work_of(model: str, settings: Settings) -> tuple[str, ...]:
-    """Return Stratagem's options of the scenario's work, whichever way it is done."""
+    """Return Stratagem's options for the scenario's work; every strategy has the same."""
     images = {"--image-size": settings.image} if model == "resnet50" else {}
     values = {"--model": model, "--global-batch-size": settings.batch, **images}
     values |= {"--learning-rate": 0.001, "--seed": settings.seed}
@@ -130,9 +130,10 @@ def work_of(model: str, settings: Settings) -> tuple[str, ...]:
 
 
 def row_of_peer(model: str, options: str, settings: Settings) -> tuple[str, ...]:
-    """Return the row of Stratagem that takes the steps of these options of train.py.
+    """Return the options of the row that takes the same steps as train.py with `options`.
 
-    What is normalised together, the format, and whose running statistics count are the same.
+    Both normalise the same samples together, compute in the same format, and keep the running
+    statistics of the same rank.
     """
     strategy, *words = options.split()
     replicas = strategy in ("ddp", "zero1", "fsdp") or (
@@ -150,9 +151,9 @@ def row_of_peer(model: str, options: str, settings: Settings) -> tuple[str, ...]
 
 
 def torch_peer(name: str, model: str, options: str, settings: Settings) -> list[Contender]:
-    """Return two contenders of the options of train.py: as installed, and with the allocator.
+    """Return two contenders that run train.py: as installed, and with the allocator.
 
-    On GPUs, whose memory is not the allocator's, the first alone.
+    On GPUs it returns only the first, because the allocator does not manage their memory.
     """
     work = {
         "--model": model,
@@ -172,7 +173,7 @@ def torch_peer(name: str, model: str, options: str, settings: Settings) -> list[
     return made if settings.device == "cpu" else made[:1]
 
 
-# How PyTorch's data parallel ways may be tuned: the name's part, and the options of train.py.
+# Tuned variants of PyTorch's DDP and FSDP2: a part of the name, and options of train.py.
 DDP_VARIANTS = {
     "bucket:5": "--bucket-mb 5",
     "bucket:100": "--bucket-mb 100",
@@ -184,7 +185,7 @@ FSDP_VARIANTS = {"blocks": "--wrap blocks"}
 def variants_of(
     name: str, model: str, options: str, variants: Mapping[str, str], settings: Settings
 ) -> list[Contender]:
-    """Return a peer's other variants, on CPUs with the allocator alone."""
+    """Return the tuned variants of a peer; on CPUs, only with the allocator."""
     return [
         torch_peer(f"{name}/{part}", model, f"{options} {extra}", settings)[-1]
         for part, extra in variants.items()
@@ -192,9 +193,10 @@ def variants_of(
 
 
 def peer_program(name: str, program: str, *arguments: str) -> list[Contender]:
-    """Return two contenders of a program beside train.py: as installed, and with the allocator.
+    """Return two contenders that run a program: as installed, and with the allocator.
 
-    A compiled one is launched once before the rounds, which fills the compiler's cache.
+    The program is in the folder of train.py. A contender with --compile is launched once before the
+    rounds, to fill the compiler's cache.
     """
     command = (peer_python(), str(PEERS / program), *arguments)
     preload = {"LD_PRELOAD": ctypes.util.find_library(ALLOCATOR_LIBRARY), **ALLOCATOR_SETTINGS}
@@ -208,7 +210,7 @@ def peer_program(name: str, program: str, *arguments: str) -> list[Contender]:
 
 
 def stratagem_row(name: str, model: str, options: str, settings: Settings) -> Contender:
-    """Return Stratagem's contender of one row, verified once before the rounds."""
+    """Return the contender of one row of `stratagem run`, verified once before the rounds."""
     how = {
         "--device": settings.device,
         **({"--cores-per-device": 1} if settings.device == "cpu" else {"--tf32": "off"}),
@@ -234,7 +236,7 @@ def stratagem_row(name: str, model: str, options: str, settings: Settings) -> Co
 
 
 def _ranks_of(strategy: str, words: Sequence[str]) -> int:
-    """Return how many processes the row of these options is."""
+    """Return the number of processes of a row with these options."""
     by_default = 1 if strategy in ONE_PROCESS else _value(words, "--devices")
     return _value(words, "--ranks", by_default)
 
@@ -244,7 +246,7 @@ def _value(words: Sequence[str], option: str, default: int = 1) -> int:
 
 
 def stratagem_training(name: str, options: str, settings: Settings) -> Contender:
-    """Return a training by `stratagem train`, verified before the rounds; a line an epoch."""
+    """Return the contender of a training by `stratagem train`, verified before the rounds."""
     command = (str(settings.stratagem), "train", "--quiet", *options.split(), "--out", "{out}")
     command = (*command, "--seed", str(settings.seed))
     return Contender(
@@ -256,7 +258,10 @@ def stratagem_training(name: str, options: str, settings: Settings) -> Contender
 
 
 def stratagem_benchmark(name: str, row: str, settings: Settings) -> Contender:
-    """Return one row of a benchmark program beside the executable, named PROGRAM:ROW."""
+    """Return the contender of one row of a benchmark program; `row` is PROGRAM:ROW.
+
+    The program is in the folder of the executable.
+    """
     program, _, wanted = row.partition(":")
     path = settings.stratagem.parent / program
     command = (str(path), f"--benchmark_filter=^{wanted}$", "--benchmark_format=json")
@@ -271,7 +276,11 @@ def _why_not_built(program: Path) -> str | None:
 def names(
     contenders: Sequence[Contender], allocator: bool | None = None, part: str = ""
 ) -> tuple[str, ...]:
-    """Return the names, of those with or without the allocator, or with `part`, where asked for."""
+    """Return the names of contenders.
+
+    `allocator` selects contenders with (True) or without (False) the allocator. `part` selects
+    names that have this part between slashes.
+    """
     return tuple(
         name
         for name in (contender.name for contender in contenders)

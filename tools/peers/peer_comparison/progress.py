@@ -1,4 +1,4 @@
-"""One line on a terminal that says what runs and how long the rest may take."""
+"""A line on a terminal that shows the running launch and the estimated time left."""
 
 import statistics
 import sys
@@ -12,7 +12,7 @@ ERASE_LINE = "\r\x1b[2K"
 
 
 def describe_seconds(seconds: float) -> str:
-    """Return a duration as a person would say it: "40 s", "12 min", "1 h 05 min"."""
+    """Return a duration as text: "40 s", "12 min", "1 h 40 min"."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -20,7 +20,7 @@ def describe_seconds(seconds: float) -> str:
 
 
 class ProgressLine:
-    """Shows the launch in progress and an estimate of the time left; silent off a terminal."""
+    """Shows the running launch and the estimated time left; prints nothing without a terminal."""
 
     def __init__(self, contenders: int, rounds: int, stream: TextIO = sys.stderr) -> None:
         self.contenders_ = contenders
@@ -30,7 +30,7 @@ class ProgressLine:
         self.seconds_: dict[str, float] = {}
 
     def __call__(self, contender: Contender, round_index: int, left: Sequence[str]) -> None:
-        """Is called when `contender` starts; `left` are the launches left in the round."""
+        """Show that `contender` starts; `left` are the launches left in the round, with it."""
         now = time.monotonic()
         if self.running_:
             name, start = self.running_
@@ -44,7 +44,7 @@ class ProgressLine:
         self.stream_.flush()
 
     def _estimate(self, round_index: int, left: Sequence[str]) -> str:
-        """Return the time left, from how long each contender's latest launch took."""
+        """Return the time left, estimated from the latest launch of each contender."""
         if not self.seconds_:
             return ""
         typical = statistics.mean(self.seconds_.values())

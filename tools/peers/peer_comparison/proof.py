@@ -1,8 +1,8 @@
 """The proof that a peer's launch took the steps of the scenario's work.
 
-Stratagem writes the initial state and the batches once (`stratagem export`), the peers begin with
-them, and after each launch Stratagem compares what it computed with one device in float64
-(`stratagem prove`), as it does with its own launches.
+`stratagem export` writes the initial state and the batches once, and the peers begin with them.
+After each launch `stratagem prove` compares the peer's steps with the steps of one device in
+float64, as Stratagem does for its own launches.
 """
 
 from collections.abc import Sequence
@@ -13,18 +13,18 @@ from stratagem_reports.comparison.launch import LaunchError, Output, launch
 from peer_comparison.contender import AS_INSTALLED, Contender, WrongSteps
 
 MISMATCH = 1
-# A reference is computed once for each way to cut the batch, and takes minutes.
+# The time limit of a command. A reference takes minutes, once for each way to cut the batch.
 LONGEST_S = 3600.0
 
 
-# A launch that warms up as usual takes no more steps; `stratagem prove` computes those of a longer one.
+# The most steps of a launch with a usual warm-up. `stratagem prove` computes further steps itself.
 USUAL_STEPS = 8
 
 
 def prepare(stratagem: Path, contenders: Sequence[Contender], workload: Path) -> None:
-    """Write the work to the file `workload`, and compute the steps that launches are compared with.
+    """Write the work to the file `workload`, and compute the reference steps of the launches.
 
-    Raises LaunchError when that cannot be.
+    Raises LaunchError if a command fails.
     """
     available = [each for each in contenders if each.row is not None and not each.unavailable]
     for row in dict.fromkeys(each.row for each in available):
@@ -33,17 +33,17 @@ def prepare(stratagem: Path, contenders: Sequence[Contender], workload: Path) ->
 
 
 class Prover:
-    """Calls `stratagem prove` for a contender's launch; keeps the evidence in a folder."""
+    """Calls `stratagem prove` for a contender's launch, with the evidence in a file in `folder`."""
 
     def __init__(self, stratagem: Path, folder: Path) -> None:
         self.stratagem_ = stratagem
         self.evidence_ = folder / "evidence.json"
 
     def __call__(self, contender: Contender, output: Output) -> str:
-        """Return the proof in words; empty for a contender that needs none.
+        """Return the proof as text, or an empty string for a contender without a row.
 
-        Raises WrongSteps for a launch that did not take the steps of the contender's row, and LaunchError
-        where nobody can tell.
+        Raises WrongSteps if the launch did not take the steps of the contender's row, and
+        LaunchError if `stratagem prove` cannot compare them.
         """
         if contender.row is None:
             return ""

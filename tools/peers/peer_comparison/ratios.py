@@ -1,15 +1,15 @@
-"""Ratios of paired samples with a sign-test interval, and what they say about an aim.
+"""Ratios of paired samples with a sign-test interval, and their verdicts about an aim.
 
-A ratio of a round pairs the two contenders' launches of that round, so that drift of the machine
-cancels. The statement is about the median of those ratios, by the interval that reports give
-(stratagem_reports.analysis.statistics): nine rounds give 99.6% with their
-minimum and maximum, six 96.9%, fewer cannot reach 95%.
+The ratio of a round pairs the two contenders' launches of that round, so that drift of the machine
+cancels. The answer is the median of these ratios, with the interval that reports print
+(stratagem_reports.analysis.statistics). The interval from the minimum to the maximum of nine rounds
+covers 99.6%, of six rounds 96.9%. Fewer rounds cannot reach 95%.
 
-Where a side has several candidates, the first rounds choose the best and only the later ones judge
-it: who is best partly by luck is lucky in the rounds that chose it, not in others.
+If a side has several candidates, the first rounds choose the best, and only the later rounds judge
+it. A candidate's luck in the rounds that chose it does not extend to the later rounds.
 
-Verdicts hold together: of n ratios with an aim, each is judged by an interval that covers
-1 - 0.05 / n (Bonferroni), so that with 95% none of them is wrong.
+Verdicts hold together: each of n ratios with an aim is judged by an interval that covers
+1 - 0.05 / n (Bonferroni), so that with 95% confidence none of them is wrong.
 """
 
 import statistics
@@ -22,7 +22,7 @@ from stratagem_reports.results.row_summary import Interval
 
 
 class Verdict(Enum):
-    """What the samples say about an aim."""
+    """The position of a ratio relative to its aim."""
 
     AT_LEAST = "at least"
     BELOW = "below"
@@ -32,14 +32,17 @@ class Verdict(Enum):
 
 
 def confidence_of_each(verdicts: int) -> float:
-    """Return how much each of so many intervals covers for all to hold together with 95%."""
+    """Return the coverage of each of `verdicts` intervals that hold together with 95%."""
     return 1 - (1 - CONFIDENCE) / max(verdicts, 1)
 
 
 def judge(
     interval: Interval, aim: float, at_most: bool = False, confidence: float = CONFIDENCE
 ) -> Verdict:
-    """Return on which side of the aim the interval lies; it cannot tell if it covers too little."""
+    """Return the side of the aim on which the interval lies.
+
+    Return CANNOT_TELL if it lies on both sides, or covers less than `confidence`.
+    """
     if interval.coverage >= confidence:
         if at_most and interval.high <= aim:
             return Verdict.AT_MOST
@@ -54,11 +57,11 @@ def judge(
 
 @dataclass(frozen=True)
 class Ratio:
-    """A named question: how many times as long as `faster`'s do `slower`'s steps take.
+    """A named ratio: the step time of `slower` divided by the step time of `faster`.
 
-    Each side lists candidates, of which the best speaks. `aim` is what it should be at least, or
-    `at_most`: where a way that holds less may cost so much and no more. Over a cable it is that of
-    `cable_aims` for the cable's rate.
+    Each side lists candidates, and the best of them counts. The ratio should be at least `aim`.
+    With `at_most` it should be at most `aim`, for a strategy that holds less memory at a cost. Over
+    a cable the aim is the entry of `cable_aims` for the cable's rate.
     """
 
     name: str
@@ -70,7 +73,7 @@ class Ratio:
 
     @property
     def aim_text(self) -> str:
-        """The aim in words."""
+        """Return the aim as text."""
         if self.aim is None:
             return "no aim"
         return f"at {'most' if self.at_most else 'least'} {self.aim:.2f}"
@@ -78,7 +81,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Answer:
-    """A ratio with its numbers, of the rounds that judge it; no aim, no verdict."""
+    """A ratio with its numbers from the rounds that judge it; without an aim it has no verdict."""
 
     ratio: Ratio
     slower: str
@@ -89,14 +92,15 @@ class Answer:
     verdict: Verdict | None
 
 
-# Of each contender, by round: the step time of its launch of that round.
+# Maps a contender and a round to the step time of the contender's launch in that round.
 StepTimes = Mapping[str, Mapping[int, float]]
 
 
 def best(candidates: Sequence[str], times: StepTimes, selection: int) -> str | None:
     """Return the candidate with the lowest median over the rounds up to `selection`.
 
-    Among those measured in the most of them; a single candidate needs no such round.
+    Only candidates with the most of these rounds count. A single candidate needs no such round.
+    Return None if no candidate was measured.
     """
     measured = [name for name in candidates if times.get(name)]
     if len(measured) < 2:
@@ -110,13 +114,13 @@ def best(candidates: Sequence[str], times: StepTimes, selection: int) -> str | N
     return min(complete, key=lambda name: statistics.median(chosen_by[name]), default=None)
 
 
-# How much slower than the best of its side a candidate may be after so many rounds of choosing and
-# still be launched again.
+# Maps a number of rounds of choosing to a fraction. A candidate that is slower than the best of its
+# side by less than this fraction is launched again.
 SLACK = {1: 0.30, 2: 0.15}
 
 
 def _still_in(side: Sequence[str], times: StepTimes, rounds: int, slack: float) -> set[str]:
-    """Return the candidates of a side that are the best, or slower by at most `slack`."""
+    """Return the best candidate of a side, and those slower by less than the fraction `slack`."""
     winner = best(side, times, rounds)
     if winner is None:
         return set()
@@ -136,10 +140,10 @@ def finalists(
     rounds: int,
     slack: float = 0,
 ) -> list[str]:
-    """Return the names that go on after so many rounds of choosing, in their order.
+    """Return the names that continue after `rounds` rounds of choosing, in their order.
 
-    Contenders that are not candidates go on, and so do the best of each side and the candidates that
-    are slower than the best of one of their sides by at most `slack`, a fraction.
+    Contenders that are not candidates continue. The best candidate of each side continues, and so
+    do candidates that are slower than it by less than the fraction `slack`.
     """
     sides = [side for ratio in ratios for side in (ratio.slower, ratio.faster)]
     kept = {name for side in sides for name in _still_in(side, times, rounds, slack)}
@@ -152,7 +156,7 @@ def answers(
 ) -> list[Answer]:
     """Return the answers to the ratios that were measured; their verdicts hold together.
 
-    Contenders that were `wrong` have no times, and have been candidates.
+    The contenders in `wrong` have no times, but count as candidates.
     """
     found = [each for ratio in ratios if (each := answer(ratio, times, selection, wrong))]
     confidence = confidence_of_each(sum(each.ratio.aim is not None for each in found))
@@ -160,7 +164,7 @@ def answers(
 
 
 def with_verdict(found: Answer, confidence: float = CONFIDENCE) -> Answer:
-    """Return the answer with its verdict, by an interval that covers so much."""
+    """Return the answer with its verdict, from an interval that covers `confidence`."""
     aim = found.ratio.aim
     if aim is None:
         return found
@@ -171,9 +175,9 @@ def with_verdict(found: Answer, confidence: float = CONFIDENCE) -> Answer:
 def answer(
     ratio: Ratio, times: StepTimes, selection: int, wrong: Sequence[str] = ()
 ) -> Answer | None:
-    """Return the numbers of `ratio`, or None when its sides share no round that may judge.
+    """Return the answer to `ratio`, or None if its sides share no round that judges.
 
-    With several candidates on a side those are the rounds after `selection`, otherwise all. The
+    With several candidates on a side the rounds after `selection` judge, otherwise all rounds. The
     answer has no verdict: see with_verdict().
     """
     slower, faster = (best(side, times, selection) for side in (ratio.slower, ratio.faster))

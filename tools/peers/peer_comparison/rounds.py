@@ -1,7 +1,7 @@
 """Measures contenders in rounds: each round launches every one once, in seeded random order.
 
-The first quarter of the rounds chooses among candidates: round by round those go on that are not
-much slower than the best of their side. The other rounds go on with the best alone.
+The first quarter of the rounds chooses among candidates. After each of these rounds, candidates
+that are much slower than the best of their side are dropped. The other rounds launch only the best.
 """
 
 import random
@@ -14,15 +14,15 @@ from stratagem_reports.comparison.launch import LaunchError, Output, launch
 from peer_comparison.contender import Contender, Launchable, Measurement, WrongSteps
 from peer_comparison.ratios import SLACK, Ratio, finalists
 
-# Returns the proof of a launch in words; raises WrongSteps for one that took other steps.
+# Returns the proof of a launch as text; raises WrongSteps for a launch that took other steps.
 Prove = Callable[[Contender, Output], str]
-# Is told the contender about to start, the round (0: preflight) and the launches still to come.
+# Takes the contender about to start, the round (0: preflight) and the launches still to come.
 Progress = Callable[[Contender, int, Sequence[str]], None]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One launch: which round, the place in its order, and what it measured."""
+    """One launch: its round, its position in the round, and its measurements."""
 
     round: int
     position: int
@@ -31,18 +31,18 @@ class Sample:
     step_ms: tuple[float, ...]
     loss: float | None
     details: dict
-    peak_resident_bytes: int | None = None  # of the largest process
-    proof: str = ""  # what its steps were compared with, of a peer
+    peak_resident_bytes: int | None = None  # in the largest process
+    proof: str = ""  # the proof of a peer's steps, as text
 
     @property
     def step_time_ms(self) -> float:
-        """The launch's step time: the median of its steps."""
+        """Return the launch's step time: the median of its steps in ms."""
         return statistics.median(self.step_ms)
 
 
 @dataclass
 class Result:
-    """Samples of finished rounds, the one-line reasons of failed contenders, and how it ended."""
+    """Samples of finished rounds, one-line reasons of failures, and how the measurement ended."""
 
     samples: list[Sample] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
@@ -53,13 +53,13 @@ class Result:
 
     @staticmethod
     def from_json(content: Mapping) -> "Result":
-        """Return what as_json() gave, of a results file that may hold more."""
+        """Return the result that as_json() wrote; `content` may have further fields."""
         samples = [Sample(**{**each, "step_ms": tuple(each["step_ms"])}) for each in content["samples"]]
         kept = {each.name: content[each.name] for each in fields(Result)}
         return Result(**{**kept, "samples": samples})
 
     def step_times(self) -> dict[str, dict[int, float]]:
-        """Return step times in ms by contender and round; none of a contender that was wrong."""
+        """Return step times in ms by contender and round, without contenders that were wrong."""
         times: dict[str, dict[int, float]] = {}
         for sample in self.samples:
             if sample.contender in self.wrong:
@@ -68,7 +68,7 @@ class Result:
         return times
 
     def peaks(self) -> dict[str, list[int]]:
-        """Return the bytes resident at most of each contender's launches that know them."""
+        """Return the peak resident bytes of each contender's launches, if they are measured."""
         peaks: dict[str, list[int]] = {}
         for sample in self.samples:
             if sample.peak_resident_bytes:
@@ -95,7 +95,7 @@ def _measure(launchable: Launchable, limit_s: float) -> tuple[Measurement, Outpu
 def _run_preflight(
     contenders: Sequence[Contender], result: Result, limit_s: float, progress: Progress
 ) -> None:
-    """Run what has to succeed once before a contender is timed."""
+    """Run each contender's preflight once, and record the failures in `result`."""
     waiting = [contender for contender in contenders if contender.preflight]
     for index, contender in enumerate(waiting):
         progress(contender, 0, [later.name for later in waiting[index:]])
@@ -118,9 +118,10 @@ def run_rounds(
 ) -> Result:
     """Run the preflights once, then `rounds` rounds, and return the samples of finished rounds.
 
-    The rounds that choose leave out those that `ratios` no longer need. A contender that fails is
-    not launched again and the others go on. `limit_s` holds for each launch. KeyboardInterrupt ends
-    the measuring, drops the unfinished round and is recorded. An earlier `result` is gone on with.
+    The rounds that choose drop the contenders that `ratios` no longer need. A contender that fails
+    is not launched again, and the others continue. Each launch may take `limit_s` seconds.
+    KeyboardInterrupt ends the measurement, drops the unfinished round and is recorded. An earlier
+    `result` is continued.
     """
     result = result or Result()
     result.interrupted = False
@@ -176,8 +177,8 @@ def _run_round(
             if isinstance(error, WrongSteps):
                 result.wrong.append(name)
             continue
-        # A peer reads its own peak before it sums up its state; a rank that another process
-        # started is in nobody's account but its own.
+        # A peer reads its own peak before it computes the fingerprints of its state. Only the
+        # rank itself can count its memory if another process started it.
         own_peak = measurement.details.get("peak_resident_bytes")
         samples.append(
             Sample(

@@ -1,4 +1,4 @@
-"""Renders what was measured as text."""
+"""Renders the measurements as text tables."""
 
 import statistics
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ def _spread(values: Sequence[float]) -> str:
 
 
 def _milliseconds(values: Sequence[float]) -> str:
-    """Return the median: to a tenth, or of a short time to three digits."""
+    """Return the median with one decimal place, or below 100 ms with three significant digits."""
     median = statistics.median(values)
     return f"{median:.1f}" if median >= 100 else f"{median:.3g}"
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows as lines: the first column to the left, the others to the right."""
+    """Return the rows as lines, with the first column aligned left and the others right."""
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     return [
         "  ".join(
@@ -34,9 +34,10 @@ def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def contender_table(names: Sequence[str], result: Result) -> str:
-    """Return each contender's median step time and spread over launches, or why it has none.
+    """Return the table of the contenders' median step times in ms and spreads over launches.
 
-    The last column is what its largest process had resident at most, the median over launches.
+    The last column is the peak resident memory in MiB of a contender's largest process, the median
+    over launches. A line for each failed contender has the reason.
     """
     times, peaks = result.step_times(), result.peaks()
     rows = [("contender", "median ms", "spread", "launches", "peak MiB")]
@@ -60,7 +61,7 @@ def _ratio_row(found: Answer) -> tuple[str, ...]:
 
 
 def _choices(answers: Sequence[Answer]) -> list[str]:
-    """Return a line for each side that had several candidates: who spoke for it."""
+    """Return a line with the best candidates for each ratio that had several on a side."""
     lines = []
     for found in answers:
         sides = ((found.ratio.slower, found.slower), (found.ratio.faster, found.faster))
@@ -71,7 +72,7 @@ def _choices(answers: Sequence[Answer]) -> list[str]:
 
 
 def _how_judged(found: Sequence[Answer]) -> list[str]:
-    """Return a line on the verdicts, if there is any."""
+    """Return a line about the confidence of the verdicts, if there are any."""
     verdicts = sum(each.verdict is not None for each in found)
     if verdicts == 0:
         return []
@@ -82,7 +83,7 @@ def _how_judged(found: Sequence[Answer]) -> list[str]:
 
 
 def ratio_table(ratios: Sequence[Ratio], result: Result) -> str:
-    """Return the answers to the ratios that were measured, with how to read them."""
+    """Return the table of the ratios that were measured, with an explanation."""
     found = _answers(ratios, result)
     if not found:
         return "no ratio: no two contenders of one were measured in a round that judges it"
@@ -107,7 +108,7 @@ def _answers(ratios: Sequence[Ratio], result: Result) -> list[Answer]:
 
 
 def answers_as_json(ratios: Sequence[Ratio], result: Result) -> list[dict]:
-    """Return the answers as JSON values, with the ratio of every round that judged."""
+    """Return the answers as JSON values, with the ratio of each round that judged."""
     return [
         {
             "name": found.ratio.name.strip(),

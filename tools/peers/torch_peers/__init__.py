@@ -1,1 +1,1 @@
-"""What PyTorch users write: the models, and one file for each way to train them."""
+"""The peers as PyTorch users write them: the models, and one file per training strategy."""

@@ -1,6 +1,6 @@
-"""One device in mixed precision: autocast's half format in products, parameters of float32.
+"""One device in mixed precision: autocast computes products in a half format.
 
-Of float16 the loss is scaled by GradScaler, whose scale is dynamic.
+Parameters are in float32. With float16, GradScaler scales the loss dynamically.
 """
 
 import argparse

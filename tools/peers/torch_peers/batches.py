@@ -1,4 +1,4 @@
-"""Batches of images of CIFAR-10's shape, shifted by up to four pixels and mirrored, by DataLoader."""
+"""DataLoader's batches of images of CIFAR-10's shape, shifted by up to 4 pixels and mirrored."""
 
 import argparse
 import time
@@ -29,7 +29,7 @@ class Images(Dataset):
 
 
 class Pictures(Images):
-    """Arrays that become pictures one by one, as torchvision's CIFAR10 has them."""
+    """Arrays that become PIL images one by one, as in torchvision's CIFAR10."""
 
     transform = v2.Compose([*MOVED, v2.ToImage(), *SCALED])
 
@@ -42,7 +42,7 @@ class Pictures(Images):
 
 
 class Tensors(Images):
-    """Tensors from the start."""
+    """Images that are tensors from the start."""
 
     transform = v2.Compose([*MOVED, *SCALED])
 
@@ -55,7 +55,10 @@ class Tensors(Images):
 
 
 def run(arguments: argparse.Namespace) -> dict:
-    """Make the batches of epochs, in this process: processor milliseconds of a batch, by epoch."""
+    """Make the batches of all epochs in this process.
+
+    The `step_ms` of the answer are processor milliseconds per batch, one for each epoch.
+    """
     torch.manual_seed(arguments.seed)
     data = (Pictures if arguments.transform == "pictures" else Tensors)(arguments.seed)
     loader = DataLoader(data, BATCH, shuffle=True)

@@ -1,8 +1,8 @@
 """Context parallelism of a GPT: each rank has a part of the positions of every sample.
 
-Layers are whole on every rank, and attention exchanges what it needs. A rank's loss is the mean
-over its own positions. All ranks have equally many, so that DistributedDataParallel's average of
-their gradients is the gradient of the mean over all positions.
+Each rank has whole layers, and its attention exchanges tensors with the other ranks. A rank's loss
+is the mean over its own positions. All ranks have the same number of positions, so that
+DistributedDataParallel's average of their gradients is the gradient of the mean over all positions.
 """
 
 import argparse
@@ -21,10 +21,10 @@ def run(
     positions: torch.Tensor,
     mix: Callable[[torch.Tensor], torch.Tensor],
 ) -> dict:
-    """Train one rank's `positions`; `mix` is attention that exchanges with the other ranks.
+    """Train one rank's `positions`; `mix` is attention that exchanges tensors with other ranks.
 
-    `mix` takes query, key and value of the own positions, [n, positions, heads, 3, features], and
-    returns the output of these positions, [n, positions, heads, features].
+    `mix` takes query, key and value of this rank's positions, [n, positions, heads, 3, features],
+    and returns the output of these positions, [n, positions, heads, features].
     """
     layers = make_layers(arguments, job)
     layers["embedding"].positions = positions

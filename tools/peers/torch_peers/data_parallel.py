@@ -1,7 +1,7 @@
-"""nn.DataParallel, which has no replicas but on GPUs: on CPUs it is its module, on one device.
+"""nn.DataParallel, which has replicas on GPUs; on CPUs it runs its module on one device.
 
-On GPUs the first of them has the batch, scatters it and gathers the outputs. The one device of CPUs
-has all the cores of the job, as the threads of one process.
+The first GPU has the batch, scatters it and gathers the outputs. The one device on CPUs has all
+cores of the job, as the threads of one process.
 """
 
 import argparse
@@ -13,9 +13,9 @@ from torch_peers.whole_model import as_model, compiled, make_batches, make_layer
 
 
 def run(arguments: argparse.Namespace, job) -> dict:
-    """Train the model that nn.DataParallel wraps; the answer says on how many devices.
+    """Train the model that nn.DataParallel wraps; the answer has the number of devices.
 
-    Its device_ids are GPUs, or nothing where there is none.
+    device_ids are GPUs, and are empty without a GPU.
     """
     layers = make_layers(arguments, job)
     model = as_model(layers)

@@ -1,7 +1,7 @@
 """DistributedDataParallel: each rank trains a replica with its part of the batch.
 
-It averages the gradients of the ranks' means, which for parts of one size is the gradient of the
-global mean.
+It averages the gradients of the ranks' mean losses. For parts of equal size the average is the
+gradient of the global mean.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from torch_peers.whole_model import compiled, make_batches, make_layers
 
 
 def replicated(arguments: argparse.Namespace, model: torch.nn.Module) -> DistributedDataParallel:
-    """Return the model as a replica, which averages gradients as the user asks for it."""
+    """Return the model as a replica that averages gradients by the options of the command."""
     own = None if arguments.device == "cpu" else [arguments.place]
     return DistributedDataParallel(
         model,

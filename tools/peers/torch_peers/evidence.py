@@ -1,8 +1,9 @@
-"""What a peer's steps computed, as `stratagem prove` reads it: losses and fingerprints of the state.
+"""Fingerprints of a peer's state, which `stratagem prove` reads with the losses as evidence.
 
-A fingerprint sums up one tensor in float64: its squares, and its elements with eight patterns of
-signs, which the tensor's name and the elements' places decide (bench/proof/evidence.h). The signs
-are of splitmix64 (Steele, Lea, Flood 2014), seeded by FNV-1a of the name.
+A fingerprint has sums over one tensor in float64: the sum of squares, and eight sums of the
+elements with different signs. The tensor's name and an element's index determine its signs
+(bench/proof/evidence.h). The signs are bits of splitmix64 (Steele, Lea, Flood 2014), seeded by
+FNV-1a of the name.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ def _seed_of(name: str) -> int:
 
 
 def _sign_bytes(seed: int, first: int, count: int) -> np.ndarray:
-    """Return the byte of each of `count` elements from place `first`, a multiple of eight, on."""
+    """Return a byte of signs for each of `count` elements from index `first`, a multiple of 8."""
     groups = np.arange(first // 8, (first + count + 7) // 8, dtype=np.uint64)
     with np.errstate(over="ignore"):
         bits = np.uint64(seed) + groups * np.uint64(0x9E3779B97F4A7C15)
@@ -34,7 +35,7 @@ def _sign_bytes(seed: int, first: int, count: int) -> np.ndarray:
 
 
 def fingerprint_of(name: str, tensor: torch.Tensor) -> dict:
-    """Return the sums over a whole tensor, of any shape, in row-major order."""
+    """Return the fingerprint of a whole tensor of any shape, in row-major order."""
     values = tensor.cpu().contiguous().flatten().numpy()
     seed = _seed_of(name)
     squares, projected = 0.0, np.zeros(PROJECTIONS)
@@ -53,7 +54,8 @@ def state_of(
 ) -> dict[str, dict]:
     """Return the fingerprints of the layers' parameters and buffers, by the whole model's names.
 
-    `exported` gives a tensor of that name the order of elements that Stratagem's has. A sharded tensor is gathered, which all ranks that have a part of it do together.
+    `exported` returns a tensor of that name in Stratagem's order of elements. A sharded tensor is
+    gathered, so all ranks that have a part of it must call this function.
     """
     state = {}
     for layer, module in layers.items():
@@ -72,8 +74,8 @@ def _numbers(fingerprint: dict) -> list[float]:
 def joined(states: Sequence[Mapping[str, dict]]) -> dict[str, dict]:
     """Return the states of all ranks as one.
 
-    Ranks that hold the same parameter must hold the same values; of running statistics, which are
-    each rank's own, the first rank's count. Raises ValueError where they do not.
+    Raises ValueError if two ranks hold different values of the same parameter. Running statistics
+    may differ, and the statistics of the first rank count.
     """
     whole: dict[str, dict] = {}
     for rank, own in enumerate(states):

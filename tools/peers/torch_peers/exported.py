@@ -7,7 +7,7 @@ import torch
 
 
 class Exported:
-    """A job whose layers begin with the exported state, and whose batches are the exported ones."""
+    """A job with the exported initial state and the exported batches."""
 
     def __init__(self, job, path: str) -> None:
         self.job_ = job
@@ -17,7 +17,7 @@ class Exported:
         return getattr(self.job_, name)
 
     def make_layers(self, seed: int) -> Mapping[str, torch.nn.Module]:
-        """Return the job's layers with the exported state; raise KeyError for an entry too many."""
+        """Return the job's layers with the exported state; raise KeyError if the entries differ."""
         layers = self.job_.make_layers(seed)
         left = self.content_.pop("model")
         for name, layer in layers.items():

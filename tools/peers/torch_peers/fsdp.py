@@ -1,8 +1,9 @@
 """FSDP2: each rank holds a part of every layer, and gathers a layer when it computes it.
 
-Gradients are averaged as in DistributedDataParallel. Each layer, or each block alone, is a group
-whose parameters are gathered together; what is in no group is in the whole model's. A layer is gathered again for its backward
-pass, unless it is kept from its forward pass on.
+Gradients are averaged as in DistributedDataParallel. The parameters of a group are gathered
+together. Each layer, or with --wrap blocks only each block, is a group. The other parameters are in
+the group of the whole model. A layer is gathered again for its backward pass, unless
+--no-reshard-after-forward keeps it after its forward pass.
 """
 
 import argparse

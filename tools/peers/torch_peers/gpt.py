@@ -1,7 +1,8 @@
 """The language-model jobs of the PyTorch peers: Stratagem's GPTs with AdamW.
 
-Float32, untied head, cross-entropy over random tokens. The rows of a query-key-value matrix are
-ordered by head, so that a run of them is whole heads; Stratagem has all queries first.
+The jobs have float32, an untied head, and cross-entropy over random tokens. The rows of a
+query-key-value matrix are ordered by head, so that a part of the rows has whole heads. In Stratagem
+all queries come first.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from torch_peers.measurement import BATCHES
 
 
 class Embedding(nn.Module):
-    """Token plus position. `positions` are those of the tokens; None: 0, 1, 2 and so on."""
+    """Token plus position embedding. `positions` is None for 0, 1, 2 and so on."""
 
     def __init__(self, size: "Gpt") -> None:
         super().__init__()
@@ -72,7 +73,7 @@ class Mlp(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and MLP, each after a normalisation. The names are those of Stratagem's layers."""
+    """Attention and MLP, each after a normalisation. The names match Stratagem's layers."""
 
     def __init__(self, size: "Gpt") -> None:
         super().__init__()
@@ -89,7 +90,7 @@ class Block(nn.Module):
 
 @dataclass(frozen=True)
 class Gpt:
-    """A job by its sizes."""
+    """A job, defined by the sizes of its model."""
 
     features: int
     blocks: int

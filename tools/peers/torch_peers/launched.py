@@ -1,4 +1,4 @@
-"""One rank of a launch that something else started, as `tools/two_hosts` does on each host."""
+"""One rank of a launch by another program, such as `tools/two_hosts` on each host."""
 
 import argparse
 import contextlib
@@ -18,7 +18,7 @@ GRACE_S = 2.0
 
 @dataclass(frozen=True)
 class Launch:
-    """Where the ranks meet, which one this process is, and the network between them."""
+    """The address at which the ranks meet, the rank of this process, and the network interface."""
 
     init_method: str
     rank: int
@@ -27,9 +27,9 @@ class Launch:
 
 
 def launch_of(arguments: argparse.Namespace) -> Launch | None:
-    """Return the launch that a command line names, or None without one.
+    """Return the launch of a command line, or None without one.
 
-    Raises ValueError, saying which of its options is missing or does not fit.
+    Raises ValueError for an option that is missing or does not fit.
     """
     names = ("--init-method", "--rank", "--world-size")
     given = (arguments.init_method, arguments.rank, arguments.world_size)
@@ -55,16 +55,17 @@ def launch_of(arguments: argparse.Namespace) -> Launch | None:
 
 
 def _end(code: int) -> NoReturn:
-    """End the process at once: what libraries do at its end can abort it after its answer."""
+    """End the process at once, because libraries can abort it at exit, after its answer."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 
 
 def _fail(rank: int, error: Exception) -> NoReturn:
-    """Say in one line why there is no answer.
+    """Print the error in one line, and end the process with exit code 1.
 
-    Whoever lost another rank waits a little: that rank has more to say, and its end ends all.
+    A rank that lost its connection to another waits GRACE_S seconds first. The other rank then
+    prints the cause, and its end ends all ranks.
     """
     from torch import distributed
 
@@ -80,7 +81,7 @@ def take_part(
     run: Callable[[int], dict],
     tell: Callable[[dict], None],
 ) -> NoReturn:
-    """Train as the launch's rank, and end the process; rank 0 tells the answer of all."""
+    """Train as the launch's rank, and end the process; rank 0 gives `tell` the answer of all."""
     rank = launch.rank
     ranks.use_threads_on([ranks.one_core_per_device(launch.world_size)[rank]])
     from torch import distributed

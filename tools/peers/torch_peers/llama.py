@@ -1,7 +1,7 @@
 """The Llama jobs of the PyTorch peers: Stratagem's Llamas with AdamW.
 
 The rows of a query-key-value matrix are ordered by group: its query heads, its key head, its value
-head. So are Stratagem's.
+head. Stratagem has the same order.
 """
 
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class Mlp(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and MLP, each after a normalisation. The names are those of Stratagem's layers."""
+    """Attention and MLP, each after a normalisation. The names match Stratagem's layers."""
 
     def __init__(self, size: "Llama") -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class Block(nn.Module):
 
 
 class Embedding(nn.Module):
-    """A row for each token."""
+    """The token embedding."""
 
     def __init__(self, size: "Llama") -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class Embedding(nn.Module):
 
 @dataclass(frozen=True, kw_only=True)
 class Llama(Gpt):
-    """A job by its sizes. Batches, loss and optimizer are those of a GPT."""
+    """A job, defined by the sizes of its model, with the batches, loss and optimizer of a GPT."""
 
     groups: int
     hidden: int
@@ -104,11 +104,11 @@ class Llama(Gpt):
         return {"embedding": Embedding(self), **blocks, "norm": norm, "head": head}
 
     def imported(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
-        """Return an entry of Stratagem's state: its rows have this model's order."""
+        """Return the tensor unchanged: Stratagem's rows have this model's order."""
         return tensor
 
     def exported(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
-        """Return an entry of this model's state: Stratagem's rows have its order."""
+        """Return the tensor unchanged: Stratagem's rows have this model's order."""
         return tensor
 
 

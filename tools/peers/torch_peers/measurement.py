@@ -1,4 +1,4 @@
-"""How a peer measures itself: warm-up, a barrier, timed steps, and the answer of one rank."""
+"""The measurement of a peer: warm-up, a barrier, timed steps, and the answer of one rank."""
 
 import argparse
 import itertools
@@ -13,11 +13,11 @@ from torch import distributed
 
 from torch_peers.evidence import state_of
 
-BATCHES = 8  # that the steps take in turn, as Stratagem's do
+BATCHES = 8  # the steps take them in turn, as in Stratagem
 
 
 def slowest(seconds: float) -> float:
-    """The longest time of all ranks; the own one where there is no other."""
+    """Return the longest time of all ranks; without other ranks, return `seconds`."""
     if not distributed.is_initialized():
         return seconds
     own = "cuda" if distributed.get_backend() == "nccl" else "cpu"
@@ -27,12 +27,12 @@ def slowest(seconds: float) -> float:
 
 
 def fetched(tensor: torch.Tensor, place: str) -> torch.Tensor:
-    """Return a step's own copy of a part of its batch, on its device."""
+    """Return a copy of a tensor of the batch on the device `place`."""
     return tensor.clone() if place == "cpu" else tensor.to(place, non_blocking=True)
 
 
 def in_turn(batches: Sequence[tuple]) -> Iterator[tuple]:
-    """Return the batches in their order, again and again: each step trains on the next one."""
+    """Return an endless iterator over the batches in their order: one for each step."""
     return itertools.cycle(batches)
 
 
@@ -46,7 +46,7 @@ def timed(step: Callable[[], None], place: str) -> float:
 
 
 def step_times(step: Callable[[], None], steps: int, place: str) -> list[float]:
-    """Return the milliseconds of each of some steps; a GPU is not waited for between them."""
+    """Return the milliseconds of each of `steps` steps, without waiting for a GPU between them."""
     if place == "cpu":
         return [timed(step, place) * 1e3 for _ in range(steps)]
     events = [torch.cuda.Event(enable_timing=True) for _ in range(steps + 1)]
@@ -61,7 +61,8 @@ def step_times(step: Callable[[], None], steps: int, place: str) -> list[float]:
 def warm_up(step: Callable[[], None], most_steps: int, place: str) -> None:
     """Call `step` until steps no longer get faster, by the rule of bench/timing/warm_up.h.
 
-    At least twice, and no further than `most_steps` or 20 s. All ranks go by the slowest of them.
+    It takes at least two steps, and ends after `most_steps` steps or 20 s. All ranks use the times
+    of the slowest rank.
     """
     fastest = total = slowest(timed(step, place))
     without_gain = 0
@@ -76,17 +77,17 @@ def warm_up(step: Callable[[], None], most_steps: int, place: str) -> None:
 
 
 def loaded_allocator() -> str:
-    """Return which malloc this process really uses, so that a preload that failed is noticed."""
+    """Return the malloc that this process uses, so that a failed preload is noticed."""
     return "jemalloc" if "libjemalloc" in Path("/proc/self/maps").read_text() else "system"
 
 
 def peak_resident_bytes() -> int:
-    """Return the memory that this process had resident at most."""
+    """Return the peak resident memory of this process in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def value_of(loss: torch.Tensor) -> float:
-    """Return a loss as a number; of a DTensor all ranks must ask."""
+    """Return a loss as a number; for a DTensor all ranks must call this function."""
     return (loss.full_tensor() if hasattr(loss, "full_tensor") else loss).item()
 
 
@@ -96,11 +97,11 @@ def measure(
     step: Callable[[], torch.Tensor | None],
     layers: Mapping[str, torch.nn.Module],
 ) -> dict:
-    """Warm up, time steps from a barrier of all ranks on, and return this rank's answer.
+    """Warm up, time the steps after a barrier of all ranks, and return this rank's answer.
 
     `step` returns the loss, or None on a rank that has none. With --evidence the answer has the
     fingerprints of this rank's `layers` after the last step. A compiled model compiles in its first
-    step, which stands before the warm-up and is reported by itself.
+    step, which runs before the warm-up and is reported separately.
     """
     losses: list[torch.Tensor] = []
 

@@ -1,8 +1,8 @@
-"""torch.distributed.pipelining: any of its schedules, over the stages that --cut asks for.
+"""torch.distributed.pipelining: a schedule of the library over the stages of --cut.
 
-The loss function divides a micro-batch's mean by the number of micro-batches, so that gradients add
-up to those of one process that accumulates over the same micro-batches, and the library's own pass
-over all gradients (scale_grads) is saved. Outputs are not kept, which saves their copy.
+The loss function divides a micro-batch's mean by the number of micro-batches. The gradients then
+add up to those of one process that accumulates over the same micro-batches, without the library's
+pass over all gradients (scale_grads). Outputs are not kept, which saves their copy.
 """
 
 import argparse
@@ -21,9 +21,9 @@ V_SHAPED = ("zb_v", "dualpipe_v")
 
 
 class Nhwc(torch.autograd.Function):
-    """The NHWC view of a channels_last tensor, as a tensor that is not known as a view.
+    """The NHWC view of a channels_last tensor, as a tensor that autograd does not treat as a view.
 
-    The library detaches a stage's outputs in place, which views refuse.
+    The library detaches a stage's outputs in place, which fails for views.
     """
 
     @staticmethod
@@ -38,10 +38,10 @@ class Nhwc(torch.autograd.Function):
 
 
 class ChannelsLast(torch.nn.Module):
-    """Runs `layers` in channels_last and gives its neighbours the tensor's NHWC view.
+    """Runs `layers` in channels_last, and passes NHWC views between neighbouring stages.
 
-    That view is contiguous, so nothing is copied; a first stage is fed images in channels_last, a
-    last one ends in a matrix.
+    The view is contiguous, so nothing is copied. The first stage takes images in channels_last, and
+    the last stage returns a matrix.
     """
 
     def __init__(self, layers: torch.nn.Module, first: bool) -> None:
@@ -56,7 +56,7 @@ class ChannelsLast(torch.nn.Module):
 
 
 def nhwc(value: torch.Tensor) -> torch.Tensor:
-    """Return the tensor of the meta device that a channels_last stage hands over for `value`."""
+    """Return the tensor on the meta device that a channels_last stage passes on for `value`."""
     if value.dim() != 4:
         return value
     n, channels, height, width = value.shape
@@ -66,9 +66,9 @@ def nhwc(value: torch.Tensor) -> torch.Tensor:
 class Stage(PipelineStage):
     """A stage without the library's first handshake.
 
-    That one sends a tensor to each neighbour, and where both stages are on one rank, as in the
-    schedules in the shape of a V, to itself, which Gloo refuses. Gloo needs no handshake, and NCCL
-    none where the ranks are connected already.
+    The handshake sends a tensor to each neighbour. In V-shaped schedules two neighbours are on one
+    rank, which would send to itself, and Gloo refuses this. Gloo needs no handshake, and NCCL needs
+    none if the ranks are already connected.
     """
 
     def _get_init_p2p_neighbors_ops(self) -> list:
@@ -76,7 +76,10 @@ class Stage(PipelineStage):
 
 
 def place_of(cut: str, names: list[str]) -> int:
-    """Return where the layer stands that a cut names: "layer3.1", or "layer3" for its first."""
+    """Return the index of the layer that a cut names: "layer3.1", or "layer3" for "layer3.0".
+
+    Raises ValueError for an unknown layer.
+    """
     for name in (cut, f"{cut}.0"):
         if name in names:
             return names.index(name)
@@ -84,9 +87,9 @@ def place_of(cut: str, names: list[str]) -> int:
 
 
 def handed_over(layers: Mapping[str, torch.nn.Module], inputs: torch.Tensor) -> list[torch.Tensor]:
-    """Return what goes into each layer, and out of the last, as tensors of the meta device.
+    """Return the input of each layer and the output of the last, as tensors on the meta device.
 
-    The library would find the shapes by a forward pass of zeros, which running statistics remember.
+    The library would find the shapes by a forward pass of zeros, which changes running statistics.
     """
     values = [inputs.to("meta")]
     for layer in layers.values():
@@ -97,7 +100,7 @@ def handed_over(layers: Mapping[str, torch.nn.Module], inputs: torch.Tensor) -> 
 def make_stages(
     arguments: argparse.Namespace, layers: dict, values: Sequence[torch.Tensor]
 ) -> list[Stage]:
-    """Return this rank's stages; `values` are what goes into each layer, and out of the last."""
+    """Return this rank's stages; `values` are the inputs of all layers and the last output."""
     names = [*layers]
     cuts = [place_of(name, names) for name in arguments.cut.split("+")]
     bounds = [0, *cuts, len(names)]
@@ -121,7 +124,10 @@ def make_stages(
 
 
 def run(arguments: argparse.Namespace, job) -> dict:
-    """Train this rank's stages; the rank of the first has the inputs, of the last the targets."""
+    """Train this rank's stages.
+
+    The rank of the first stage has the inputs, and the rank of the last stage has the targets.
+    """
     layers = job.make_layers(arguments.seed)
     batches = [in_memory_format(arguments, *batch) for batch in job.make_batches(arguments)]
     values = handed_over(layers, batches[0][0][: arguments.split_size])

@@ -1,4 +1,4 @@
-"""Which device each rank of a peer computes on, and what carries the ranks' tensors."""
+"""The device of each rank of a peer, and the backend that exchanges the ranks' tensors."""
 
 from dataclasses import dataclass
 
@@ -18,17 +18,17 @@ RANKED = ("ddp", "zero1", "fsdp", "tensor_parallel", "pipelining", *CONTEXT_PARA
 
 @dataclass(frozen=True)
 class Placement:
-    """PyTorch's names of the devices, one a rank or replica, and torch.distributed's backend."""
+    """PyTorch's names of the devices, one per rank or replica, and torch.distributed's backend."""
 
     devices: tuple[str, ...]
     backend: str
 
 
 def place(kind: str, count: int, gpus: int = 0) -> Placement:
-    """Return where `count` ranks compute, with so many GPUs to be seen.
+    """Return the placement of `count` ranks on a machine with `gpus` visible GPUs.
 
-    NCCL wants a GPU for each rank; ranks that share one talk by Gloo. Raises SystemExit where there
-    is no GPU.
+    NCCL needs a GPU for each rank. Ranks that share a GPU communicate by Gloo. Raises SystemExit if
+    the ranks need GPUs and there is none.
     """
     if kind == "cpu":
         return Placement(("cpu",) * count, "gloo")

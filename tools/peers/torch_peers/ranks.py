@@ -1,4 +1,4 @@
-"""Ranks on one machine for the peers that need them: of one core each, or of a GPU."""
+"""Ranks of a peer on one machine, each on one core or on a GPU."""
 
 import datetime
 import multiprocessing
@@ -33,7 +33,7 @@ def one_core_per_device(devices: int) -> list[int]:
 
 
 def use_threads_on(cpus: list[int]) -> None:
-    """Pins this process, and all threads it makes later, to CPUs, with a compute thread for each."""
+    """Pin this process and its later threads to `cpus`, with a compute thread for each."""
     os.sched_setaffinity(0, set(cpus))
     import torch
 
@@ -41,7 +41,7 @@ def use_threads_on(cpus: list[int]) -> None:
 
 
 def meet(rank: int, placement: Placement, store: str, interface: str) -> None:
-    """Join the other ranks; NCCL connects them at once, before a part of them exchanges tensors."""
+    """Join the other ranks; NCCL connects all at once, before some of them exchange tensors."""
     import torch
     from torch import distributed
 
@@ -62,7 +62,7 @@ def meet(rank: int, placement: Placement, store: str, interface: str) -> None:
 def _rank(
     rank: int, placement: Placement, cpu: int | None, store: str, run: Callable, answer: Connection
 ) -> None:
-    """Is one rank's process: sends its answer, or why there is none."""
+    """Run one rank in this process, and send its answer or the text of its error."""
     try:
         if cpu is not None:
             use_threads_on([cpu])
@@ -77,9 +77,10 @@ def _rank(
 
 
 def answers(placement: Placement, run: Callable[[int], dict]) -> list[dict]:
-    """Return what each rank answers; raises SystemExit in one line at the first that fails.
+    """Return the answers of all ranks; raise SystemExit with one line for the first that fails.
 
-    How a rank ends after its answer does not matter: a connection may close before the other reads.
+    An error after a rank's answer is ignored, because a connection may close before the other rank
+    reads from it.
     """
     # A server imports PyTorch once, and each rank is a copy of it: an import takes seconds.
     server = multiprocessing.get_context("forkserver")
@@ -117,11 +118,11 @@ def merged(placement: Placement, run: Callable[[int], dict]) -> dict:
 
 
 def as_one(placement: Placement, given: Sequence[dict]) -> dict:
-    """Return each step's time, the mean loss of the ranks that have one, and the most memory.
+    """Return the step times, the mean loss of the ranks that have one, and the peak memory.
 
-    Steps begin together, at a barrier, and follow each other: one lasts from the last rank's end of
-    the one before to the last rank's end of its own, as Stratagem's do. The maximum of the ranks'
-    own times would count their jitter.
+    The ranks begin together at a barrier. A step lasts from the last rank's end of the step before
+    to the last rank's end of this step, as in Stratagem. The maximum of the ranks' own times would
+    count their jitter.
     """
     from torch_peers.evidence import joined
 

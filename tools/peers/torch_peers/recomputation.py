@@ -1,4 +1,4 @@
-"""Blocks that keep their inputs alone, and repeat their forward passes in the backward pass.
+"""Blocks that keep only their inputs, and repeat their forward passes in the backward pass.
 
 The method is Chen, Xu, Zhang, Guestrin 2016, "Training Deep Nets with Sublinear Memory Cost"; the
 code is PyTorch's torch.utils.checkpoint. No checkpoint saves the state of the random generator,
@@ -13,17 +13,17 @@ from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
 from torch_peers.whole_model import as_model
 
-BLOCK = "blocks."  # begins the name of a transformer block
+BLOCK = "blocks."  # prefix of a transformer block's name
 
 
 class Recomputed(torch.nn.Module):
-    """A language model's layers, one behind the other, whose blocks run in checkpoints.
+    """The layers of a language model in their order, with the blocks in checkpoints.
 
-    Without `segments` each block is a checkpoint. With it, checkpoint_sequential cuts the blocks
-    into so many runs: each but the last is a checkpoint, and the last, whose backward pass comes
-    first, keeps its activations. A `reentrant` checkpoint repeats its whole forward pass inside a
-    backward pass of its own; another stops as soon as it has the tensors that the backward pass
-    reads.
+    Without `segments` each block is a checkpoint. With `segments`, checkpoint_sequential cuts the
+    blocks into that many runs, and each run but the last is a checkpoint. The last run keeps its
+    activations, because its backward pass comes first. A `reentrant` checkpoint repeats its whole
+    forward pass inside a separate backward pass. Another checkpoint stops as soon as it has the
+    tensors that the backward pass reads.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Recomputed(torch.nn.Module):
 def recomputing(
     arguments: argparse.Namespace, layers: Mapping[str, torch.nn.Module]
 ) -> torch.nn.Module:
-    """Return the layers as one module, which repeats forward passes where the user asks for it."""
+    """Return the layers as one module, with checkpoints unless --recompute is none."""
     if arguments.recompute == "none":
         return as_model(layers)
     return Recomputed(layers, arguments.segments, arguments.reentrant)

@@ -19,7 +19,7 @@ loss_of = torch.nn.functional.mse_loss
 
 
 def make_layers(seed: int) -> dict[str, torch.nn.Module]:
-    """Return the layers in order, by the names in a state: "layer3.0"."""
+    """Return the layers in order, by their names in a state, such as "layer3.0"."""
     torch.manual_seed(seed)
     model = torchvision.models.resnet50(num_classes=CLASSES).train()
     layers = {name: getattr(model, name) for name in ("conv1", "bn1", "relu", "maxpool")}
@@ -43,7 +43,7 @@ def make_batches(arguments: argparse.Namespace) -> list[tuple]:
 
 
 def imported(_: str, tensor: torch.Tensor) -> torch.Tensor:
-    """Return an entry of Stratagem's state, which has torchvision's names and order."""
+    """Return the tensor unchanged: Stratagem's state has torchvision's names and order."""
     return tensor
 
 
@@ -51,5 +51,5 @@ exported = imported
 
 
 def make_optimizer(parameters) -> torch.optim.Optimizer:
-    """Return the job's optimizer; unfused, which is the fastest of PyTorch's for it."""
+    """Return the job's optimizer, unfused, which is the fastest of PyTorch's variants for it."""
     return OPTIMIZER(parameters, **OPTIMIZER_OPTIONS)

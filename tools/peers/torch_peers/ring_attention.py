@@ -1,7 +1,7 @@
-"""Context parallelism by PyTorch's own ring attention: keys and values go round the ranks.
+"""Context parallelism by PyTorch's ring attention: keys and values circulate among the ranks.
 
-The code is that of torch.distributed.tensor.experimental, whose context_parallel() refuses tensors
-of CPUs. Its functions take any kernel of attention, and here they get that of CPUs.
+The code is from torch.distributed.tensor.experimental. Its context_parallel() refuses CPU tensors.
+Its functions take any attention kernel, and here they get the CPU kernel.
 """
 
 import argparse
@@ -17,15 +17,15 @@ from torch_peers import context_parallel
 
 KERNEL = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 KERNEL_OF_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
-POSITIONS = 2  # the dimension, which queries, keys and values [n, heads, positions, features] have
+POSITIONS = 2  # dimension of queries, keys and values [n, heads, positions, features]
 
 
 class RingAttention(torch.autograd.Function):
-    """Causal attention of the own queries with the keys and values of all ranks."""
+    """Causal attention of this rank's queries with the keys and values of all ranks."""
 
     @staticmethod
     def forward(ctx, parts: torch.Tensor, group: distributed.ProcessGroup) -> torch.Tensor:
-        """Return the output of the own positions, [n, positions, heads, features]."""
+        """Return the output of this rank's positions, [n, positions, heads, features]."""
         query, key, value = parts.permute(3, 0, 2, 1, 4)
         output, logsumexp = ring._templated_ring_attention(
             group, POSITIONS, KERNEL, query, key, value, is_causal=True, dropout_p=0.0
@@ -36,7 +36,7 @@ class RingAttention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        """Return the gradient of query, key and value of the own positions."""
+        """Return the gradient of query, key and value of this rank's positions."""
         gradients = ring._templated_ring_attention_backward(
             ctx.group,
             POSITIONS,
@@ -51,7 +51,7 @@ class RingAttention(torch.autograd.Function):
 
 
 def choose_positions(arguments: argparse.Namespace, count: int) -> torch.Tensor:
-    """Return this rank's positions of so many, and tell the ring in which order they lie."""
+    """Return this rank's positions out of `count`, and set their order in the ring attention."""
     zigzag = arguments.order == "zigzag"
     ring._cp_options.enable_load_balance = zigzag
     order = torch.arange(count)
@@ -65,10 +65,11 @@ def run(arguments: argparse.Namespace, job) -> dict:
     """Train one rank's part of the positions."""
     ring.set_rotate_method(arguments.rotate)
     ring._cp_options.convert_to_f32 = (
-        False  # which would round float64, and leaves float32 as it is
+        False  # True would round float64, and leave float32 unchanged
     )
     positions = choose_positions(arguments, job.sequence)
-    group = distributed.new_group()  # not that of the gradients, whose exchange would delay it
+    # A separate group, because the exchange of gradients would delay the attention.
+    group = distributed.new_group()
 
     @torch.compiler.disable
     def mix(parts: torch.Tensor) -> torch.Tensor:

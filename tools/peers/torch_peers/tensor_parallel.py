@@ -1,4 +1,4 @@
-"""torch.distributed.tensor.parallel of a GPT.
+"""Tensor parallelism of a GPT by torch.distributed.tensor.parallel.
 
 The plan is Stratagem's: query, key and value in one column-parallel matrix, row-parallel
 projections, embedding and head sharded over the vocabulary, and a loss that does not gather the
@@ -22,7 +22,7 @@ from torch_peers.whole_model import held, make_layers
 
 
 def shard(layers: list, mesh) -> torch.nn.Sequential:
-    """Return the layers as one module whose matrices are sharded over the mesh."""
+    """Return the layers as one module with its matrices sharded over the mesh."""
     embedding, *blocks, _, head = layers
     parallelize_module(embedding, mesh, {"token": RowwiseParallel(input_layouts=Replicate())})
     for block in blocks:

@@ -15,7 +15,7 @@ SAMPLES, FEATURES, BATCH, LEARNING_RATE = 2048, 20, 32, 0.01
 
 
 def make_loader(arguments: argparse.Namespace) -> tuple[DataLoader, DistributedSampler | None]:
-    """Return the loader of one rank, and its sampler where there are several."""
+    """Return the loader of one rank, and its sampler if there are several ranks."""
     torch.manual_seed(arguments.seed)
     data = TensorDataset(torch.rand(SAMPLES, FEATURES), torch.rand(SAMPLES, 1))
     sampler = DistributedSampler(data, seed=arguments.seed) if arguments.ranks > 1 else None
@@ -27,7 +27,11 @@ def make_loader(arguments: argparse.Namespace) -> tuple[DataLoader, DistributedS
 
 
 def run(arguments: argparse.Namespace) -> dict:
-    """Train for the epochs: milliseconds a step of each, with everything that belongs to it."""
+    """Train all epochs.
+
+    The `step_ms` of the answer are the milliseconds per step, with loader and loop, one for each
+    epoch.
+    """
     loader, sampler = make_loader(arguments)
     layer = torch.nn.Linear(FEATURES, 1)
     model = DistributedDataParallel(layer) if sampler else layer

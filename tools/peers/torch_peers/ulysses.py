@@ -1,7 +1,7 @@
 """Context parallelism by exchanged heads, the method of DeepSpeed-Ulysses (Jacobs et al. 2023).
 
-Before attention each rank gets all positions of a share of the heads; after it, all heads of its
-own positions. One all-to-all carries query, key and value together.
+Before attention each rank gets all positions of a share of the heads. After attention it gets all
+heads of its positions. One all-to-all carries query, key and value together.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from torch_peers.gpt import causal
 
 
 class Exchange(torch.autograd.Function):
-    """Sends part r of a tensor [ranks, ...] to rank r; gradients take the same ways back."""
+    """Sends part r of a tensor [ranks, ...] to rank r, and gradients back to their ranks."""
 
     @staticmethod
     def forward(ctx, parts: torch.Tensor, group: distributed.ProcessGroup) -> torch.Tensor:
@@ -39,7 +39,7 @@ def exchanged(parts: torch.Tensor, group: distributed.ProcessGroup) -> torch.Ten
 class ExchangedHeads:
     """Causal attention over all positions with a share of the heads.
 
-    Its group is not that of the gradients, whose exchange would delay it.
+    It has a separate process group, because the exchange of gradients would delay the attention.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class ExchangedHeads:
 
     @torch.compiler.disable
     def __call__(self, parts: torch.Tensor) -> torch.Tensor:
-        """Return the output of the own positions, [n, positions, heads, features]."""
+        """Return the output of this rank's positions, [n, positions, heads, features]."""
         shares = parts.unflatten(2, (self.ranks, -1)).movedim(2, 0)
         # [ranks, n, positions, heads, 3, features], of this rank's heads
         received = Exchange.apply(shares, self.group)
@@ -59,6 +59,6 @@ class ExchangedHeads:
 
 
 def run(arguments: argparse.Namespace, job) -> dict:
-    """Train one rank's run of the positions."""
+    """Train one rank's contiguous part of the positions."""
     positions = torch.arange(job.sequence).chunk(arguments.ranks)[arguments.rank]
     return context_parallel.run(arguments, job, positions, ExchangedHeads())

@@ -1,7 +1,7 @@
-"""ZeroRedundancyOptimizer: DistributedDataParallel's replicas, of which each updates a part.
+"""ZeroRedundancyOptimizer: each replica of DistributedDataParallel updates a part.
 
-A rank has the optimizer's state of its part alone, and sends the others the parameters that it
-updated: of one rank in one buffer, in which the parameters lie.
+A rank has only the optimizer's state of its part. It sends the parameters that it updated to the
+other ranks in one buffer; the parameters are views of the buffer.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from torch_peers.whole_model import as_model, compiled, make_batches, make_layer
 
 
 def run(arguments: argparse.Namespace, job) -> dict:
-    """Train one replica, whose optimizer is shared."""
+    """Train one replica, with an optimizer that is sharded over the ranks."""
     layers = make_layers(arguments, job)
     model = as_model(layers)
     own = None if arguments.device == "cpu" else [arguments.place]

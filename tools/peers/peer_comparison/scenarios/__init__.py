@@ -1,4 +1,4 @@
-"""The comparisons that can be run, one a file: which contenders, and which questions about them.
+"""The scenarios, one per file: contenders and the ratios between them.
 
 A scenario is a function of Settings that returns contenders and ratios as data.
 """
@@ -23,7 +23,7 @@ from peer_comparison.scenarios.zero import zero
 
 @dataclass(frozen=True)
 class Entry:
-    """A scenario with its usual batch and split sizes, and options of the work that it has not."""
+    """A scenario, its default batch and split sizes, and the options of the work that it lacks."""
 
     build: Callable[[Settings], Scenario]
     batch: int = Settings.batch

@@ -1,7 +1,8 @@
-"""A GPT whose ranks share each sample's positions, against PyTorch's ring attention and Ulysses.
+"""Context parallelism of a GPT, against PyTorch's ring attention and Ulysses.
 
-Our gather and torch's rotation by allgather collect all keys and values at once; our ring and
-torch's alltoall pass them on from rank to rank.
+The ranks share the positions of each sample. Stratagem's gather and PyTorch's rotation by allgather
+collect all keys and values at once. Stratagem's ring and PyTorch's rotation by alltoall pass them
+from rank to rank.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ SENDS_AT_ONCE, SENDS_ROUND = "allgather", "alltoall"
 
 
 def _peers(settings: Settings, model: str, name: str, options: str) -> list[Contender]:
-    """Return a peer with the allocator, tuned and compiled, for each kind of products."""
+    """Return a peer with the allocator, also tuned and compiled, for each kind of products."""
     made: list[Contender] = []
     for matmul in settings.matmuls:
         whole, chosen = f"{name}/{matmul}", f"{options} --matmul {matmul}"
@@ -35,7 +36,7 @@ def _peers(settings: Settings, model: str, name: str, options: str) -> list[Cont
 
 
 def context(settings: Settings, model: str) -> Scenario:
-    """Return each exchange of both sides on two ranks, and our single."""
+    """Return all exchanges of both sides on two ranks, and Stratagem's single."""
 
     def row(name: str, options: str) -> Contender:
         return stratagem_row(name, model, f"--strategy {options}", settings)

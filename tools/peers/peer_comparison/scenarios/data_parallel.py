@@ -1,4 +1,7 @@
-"""data_parallel and ddp on two devices, against DDP and nn.DataParallel, which has one on CPUs."""
+"""data_parallel and ddp on two devices, against PyTorch's DDP and nn.DataParallel.
+
+On CPUs nn.DataParallel has one device.
+"""
 
 from peer_comparison.contenders import (
     DDP_VARIANTS,
@@ -11,19 +14,19 @@ from peer_comparison.contenders import (
 )
 from peer_comparison.ratios import Ratio
 
-# Of each model, the aims of data_parallel over single and of ddp over data_parallel.
+# The aims of each model: step time of single over data_parallel, and of ddp over data_parallel.
 AIMS = {"resnet50": (1.60, 0.95), "gpt-small": (None, 0.87)}
 
 
 def ways_of(model: str, settings: Settings) -> dict[str, str]:
-    """Return how a peer of the model is asked for: name and options."""
+    """Return the variants of a peer of the model: names and options of train.py."""
     if model == "resnet50":
         return {name: f"--memory-format {name}" for name in ("nchw", "channels_last")}
     return {name: f"--matmul {name}" for name in settings.matmuls}
 
 
 def data_parallel(settings: Settings, model: str) -> Scenario:
-    """Return our three ways of one and two devices and the two of PyTorch."""
+    """Return Stratagem's single, data_parallel and ddp, and PyTorch's nn.DataParallel and DDP."""
     over_single, within_ddp = AIMS[model]
     ways = ways_of(model, settings)
     one = "_on_one_device" if settings.device == "cpu" else ""

@@ -1,7 +1,7 @@
-"""ResNet-50 by each way on one device and on several, once: a first look at a machine.
+"""ResNet-50 with each strategy on one or several devices: a first look at a machine.
 
-Both sides hold images in channels_last. Where several devices share a GPU, the ranks talk by Gloo,
-and PyTorch's ways that need GPUs of their own are left out.
+Both sides hold images in channels_last. If several devices share a GPU, the ranks communicate by
+Gloo, and PyTorch's strategies that need a GPU per device are left out.
 """
 
 from peer_comparison.contenders import Scenario, Settings, names, stratagem_row, torch_peer
@@ -15,7 +15,10 @@ NEED_A_GPU_EACH = ("data_parallel", "pipelining")
 
 
 def cut_for(settings: Settings) -> str:
-    """Return the first blocks of the stages after the first: one a device, of as many blocks."""
+    """Return the cut into one stage per device: the first blocks of all stages but the first.
+
+    Two devices have the first of --cuts. More devices have stages of about as many blocks each.
+    """
     if settings.devices == 2:
         return settings.cuts[0]
     starts = (len(BLOCKS) * stage // settings.devices for stage in range(1, settings.devices))
@@ -23,7 +26,7 @@ def cut_for(settings: Settings) -> str:
 
 
 def our_devices(settings: Settings, strategy: str) -> str:
-    """Return the options of a row's devices and of what connects its ranks."""
+    """Return the options of a row's devices and of the backend of its ranks."""
     if strategy == "single":
         return "--devices 1"
     options = f"--devices {settings.devices}"

@@ -16,8 +16,8 @@ from peer_comparison.contenders import (
 from peer_comparison.ratios import Ratio
 
 MODEL = "gpt-small"
-# Where each schedule's stages begin: the head has the operations of 1.3 blocks. In a V the first and
-# the last stage are on one rank.
+# The blocks at which the stages of each schedule begin. The head has the operations of 1.3 blocks.
+# In a V-shaped schedule the first and the last stage are on one rank.
 LOOPED, V_SHAPED = "blocks.3+blocks.5+blocks.7", "blocks.2+blocks.5+blocks.7"
 OUR_CUTS = {
     "1f1b": "blocks.5",
@@ -37,7 +37,7 @@ TORCH_CUTS = {
 
 
 def _peers(settings: Settings, name: str, options: str) -> list[Contender]:
-    """Return a peer, on CPUs with the allocator: products as installed, and there by oneDNN."""
+    """Return a peer for each kind of products; on CPUs with the allocator, and also with oneDNN."""
     return [
         torch_peer(f"{name}/{matmul}", MODEL, f"{options} --matmul {matmul}", settings)[-1]
         for matmul in settings.matmuls
@@ -45,7 +45,7 @@ def _peers(settings: Settings, name: str, options: str) -> list[Contender]:
 
 
 def _tuned(settings: Settings, way: str, variants: dict[str, str]) -> list[Contender]:
-    """Return the variants of a data parallel way, for each kind of products."""
+    """Return the variants of a data-parallel strategy, for each kind of products."""
     return [
         contender
         for matmul in settings.matmuls
@@ -56,7 +56,7 @@ def _tuned(settings: Settings, way: str, variants: dict[str, str]) -> list[Conte
 
 
 def _row(settings: Settings, strategy: str, devices: int, options: str = "") -> Contender:
-    """Return Stratagem's row, named by strategy and what its options set."""
+    """Return Stratagem's row, named by its strategy, schedule and split size."""
     parts = {"--schedule": "", "--split-size": "split:"}
     words = options.split()
     named = [parts[key] + value for key, value in pairwise(words) if key in parts]
@@ -65,7 +65,7 @@ def _row(settings: Settings, strategy: str, devices: int, options: str = "") -> 
 
 
 def gpt(settings: Settings) -> Scenario:
-    """Return every way of one or two ranks."""
+    """Return the strategies of both sides on one and two ranks."""
     single, tensor = _row(settings, "single", 1), _row(settings, "tensor_parallel", 2)
     ddp = _row(settings, "ddp", 2)
     pipelines = [

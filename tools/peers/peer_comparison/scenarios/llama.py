@@ -7,7 +7,7 @@ MODEL = "llama-small"
 
 
 def llama(settings: Settings) -> Scenario:
-    """Return the ways of one rank."""
+    """Return single of both sides, for PyTorch also compiled."""
     ours = stratagem_row("single", MODEL, "--strategy single --devices 1", settings)
     installed = torch_peer("single", MODEL, "single", settings)[0]
     singles, compiled = (

@@ -1,8 +1,8 @@
-"""A GPT on one core in half formats beside float32, against PyTorch's autocast.
+"""A GPT on one core in half formats and in float32, against PyTorch's autocast.
 
-Both keep parameters and the optimizer's state in float32. Stratagem rounds parameters once a step
-and lets layers compute in the half format; autocast rounds them at their use and chooses the format
-function by function. Of float16 both scale the loss dynamically.
+Both sides keep parameters and the optimizer's state in float32. Stratagem rounds parameters once
+per step, and its layers compute in the half format. autocast rounds parameters when they are used,
+and chooses the format of each function. With float16 both scale the loss dynamically.
 """
 
 from peer_comparison.contender import Contender
@@ -10,13 +10,13 @@ from peer_comparison.contenders import Scenario, Settings, stratagem_row, torch_
 from peer_comparison.ratios import Ratio
 
 FORMATS = ("bfloat16", "float16")
-# What float32 should take at least over a format, where the processor has units of it.
+# The aims of float32's step time over a format's, on a processor with units for the format.
 OVER_FLOAT32 = {"bfloat16": 1.80}
-ENDS = ("as installed", "with allocator")  # on GPUs the first alone
+ENDS = ("as installed", "with allocator")  # on GPUs only the first
 
 
 def mixed_precision(settings: Settings, model: str) -> Scenario:
-    """Return float32 and both formats of ours, and PyTorch's in both."""
+    """Return Stratagem's single in float32 and the half formats, and PyTorch's autocast."""
     has_aims = model == "gpt-small"
 
     def row(name: str, options: str = "") -> Contender:

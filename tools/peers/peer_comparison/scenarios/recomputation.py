@@ -1,9 +1,9 @@
-"""A GPT that repeats forward passes, on one core and replicated on two ranks, against PyTorch.
+"""Recomputation of a GPT, on one core and replicated on two ranks, against PyTorch.
 
-Both sides keep the inputs of groups of layers alone (Chen et al. 2016, "Training Deep Nets with
-Sublinear Memory Cost"). A group of ours is a layer, with ddp a bucket of gradients. A group of
-PyTorch's is a block, or one of several runs of blocks, of which the last keeps its activations:
-with fewer runs PyTorch repeats less and holds more.
+Both sides keep only the inputs of groups of layers (Chen et al. 2016, "Training Deep Nets with
+Sublinear Memory Cost"). A group of Stratagem is a layer, and with ddp a bucket of gradients. A
+group of PyTorch is a block or a run of blocks. The last run keeps its activations, so that with
+fewer runs PyTorch recomputes less and holds more.
 """
 
 from peer_comparison.contender import Contender
@@ -18,16 +18,16 @@ from peer_comparison.contenders import (
 )
 from peer_comparison.ratios import Ratio
 
-# Into how many runs checkpoint_sequential cuts each model's blocks; the first has a run a block.
+# The numbers of runs into which checkpoint_sequential cuts the blocks; first, a run per block.
 SEGMENTS = {"gpt-small": (8, 4, 2), "gpt-tiny": (2,)}
 # The sizes in MiB of our gradient buckets, the groups of ddp; 25 would hold all of gpt-tiny.
 BUCKETS = {"gpt-small": (25, 5), "gpt-tiny": (0.1,)}
-KINDS = {"": "", "/reentrant": "--reentrant"}  # of checkpoints
+KINDS = {"": "", "/reentrant": "--reentrant"}  # kinds of checkpoints
 FULL = "--recompute full"
 
 
 def recomputation(settings: Settings, model: str) -> Scenario:
-    """Return single and ddp of both sides, with all activations kept and with repeated passes."""
+    """Return single and ddp of both sides, without and with recomputation."""
 
     def row(name: str, options: str) -> Contender:
         return stratagem_row(name, model, f"--strategy {options}", settings)
@@ -40,7 +40,7 @@ def recomputation(settings: Settings, model: str) -> Scenario:
         ]
 
     def replicas(name: str, options: str) -> list[Contender]:
-        """Return DDP as it is and tuned, for each kind of products."""
+        """Return DDP, untuned and tuned, for each kind of products."""
         return peers(name, options) + [
             contender
             for matmul in settings.matmuls

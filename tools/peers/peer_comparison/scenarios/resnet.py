@@ -12,10 +12,10 @@ BLOCKS = [
     for layer, blocks in enumerate((3, 4, 6, 3), start=1)
     for index in range(blocks)
 ]
-# The schedules of each side, and where their stages begin if not where the user says. Of torch's the
-# two that interleave stages and split no backward pass, or split it, are as many as it has.
+# The cut of each schedule; None stands for the user's cuts. PyTorch's `interleaved` keeps backward
+# passes whole, and its `interleaved_zero_bubble` splits them.
 FOUR_STAGES = "layer2+layer3+layer4"
-V_SHAPED = "layer2.1+layer3+layer4"  # both ends are on one device
+V_SHAPED = "layer2.1+layer3+layer4"  # the first and the last stage are on one device
 OUR_CUTS = {"gpipe": None, "1f1b": None, "zb_h1": None, "zb_h2": None}
 OUR_CUTS |= {"interleaved_1f1b": FOUR_STAGES, "zb_v": V_SHAPED}
 TORCH_CUTS = {
@@ -26,12 +26,12 @@ TORCH_CUTS = {
     "zb_v": V_SHAPED,
     "dualpipe_v": V_SHAPED,
 }
-FEWEST_PARTS = {"dualpipe_v": 4}  # micro-batches, as many as stages
-WHOLE_BACKWARD = ("1f1b", "interleaved")  # what takes compiled stages
+FEWEST_PARTS = {"dualpipe_v": 4}  # at least as many micro-batches as stages
+WHOLE_BACKWARD = ("1f1b", "interleaved")  # schedules that accept compiled stages
 
 
 def _parts(settings: Settings, cuts: dict[str, str | None]) -> list[tuple[str, str]]:
-    """Return each pipeline's name and options, which are those of either side."""
+    """Return the name and the options of each pipeline; both sides take the same options."""
     return [
         (
             f"{schedule}/split:{split}" + ("" if cut in (own, *Settings.cuts) else f"/cut:{cut}"),
@@ -45,7 +45,7 @@ def _parts(settings: Settings, cuts: dict[str, str | None]) -> list[tuple[str, s
 
 
 def resnet_single_and_pipeline(settings: Settings) -> Scenario:
-    """Return the main job: every way of one or two cores, and what PyTorch needs for it."""
+    """Return the main job: the strategies of both sides on one and two cores."""
 
     def row(name: str, options: str) -> Contender:
         return stratagem_row(name, MODEL, f"--strategy {options}", settings)

@@ -15,7 +15,7 @@ MODEL = "resnet50"
 
 
 def resnet_ddp(settings: Settings) -> Scenario:
-    """Return ddp beside PyTorch's in both memory formats, and compiled."""
+    """Return Stratagem's single and ddp, and PyTorch's DDP in both memory formats and compiled."""
     single = stratagem_row("single", MODEL, "--strategy single --devices 1", settings)
     ddp = stratagem_row("ddp", MODEL, "--strategy ddp --devices 2", settings)
     nchw, last, compiled = (

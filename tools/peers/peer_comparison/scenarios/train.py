@@ -1,6 +1,6 @@
-"""Whole trainings of a toy, and the batches of images alone, against PyTorch's DataLoader and loop.
+"""Whole trainings of a toy, and only batches of images, against PyTorch's DataLoader and loop.
 
-A step of the toy is small, so that its time is the loop's: order, batches, step, update.
+A step of the toy is so small that it takes the time of the loop: order, batches, step, update.
 """
 
 from peer_comparison.contenders import (
@@ -14,7 +14,7 @@ from peer_comparison.contenders import (
 from peer_comparison.ratios import Ratio
 
 WORK = "toy_sgd: batch 32 a rank, 5 epochs; loader: batch 64 of 3x32x32, shifted and mirrored"
-STEPS_AN_EPOCH = {1: 64, 2: 32}  # of toy_sgd, by ranks
+STEPS_AN_EPOCH = {1: 64, 2: 32}  # steps of toy_sgd, by number of ranks
 
 
 def train(settings: Settings) -> Scenario:

@@ -1,7 +1,7 @@
-"""Model state sharded over two ranks, stage by stage of ZeRO, against PyTorch's ways of doing it.
+"""The stages of ZeRO, which shard the model state over two ranks, against PyTorch.
 
-DistributedDataParallel shards nothing, ZeroRedundancyOptimizer the optimizer's state (ZeRO-1), and
-FSDP2 parameters and gradients, too (ZeRO-3). PyTorch has no ZeRO-2 of its own.
+DistributedDataParallel shards nothing. ZeroRedundancyOptimizer shards the optimizer's state
+(ZeRO-1). FSDP2 also shards parameters and gradients (ZeRO-3). PyTorch has no ZeRO-2.
 """
 
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from peer_comparison.contenders import (
 from peer_comparison.ratios import Ratio
 
 KEPT = "zero3/no_reshard"
-# Rows of ours, by what their names end in: the options, and what a step may cost over ddp.
+# Stratagem's rows by name: the options, and the highest ratio of step time to ddp.
 OURS = {
     "zero1": ("--strategy zero1", 1.00),
     "zero2": ("--strategy zero2", 1.02),
     "zero3": ("--strategy zero3", 1.08),
     KEPT: ("--strategy zero3 --no-reshard-after-forward", 1.04),
 }
-# Peers likewise, with the row of ours that shards as much.
+# Peers by name: the options, and Stratagem's row that shards as much.
 TORCH = {
     "ddp": ("ddp", "ddp"),
     "zero1": ("zero1", "zero1"),
@@ -37,15 +37,15 @@ TORCH = {
 
 @dataclass(frozen=True)
 class Way:
-    """How peers run: as installed, with the allocator, and what else they are asked for."""
+    """A variant of peers: further options, and with the allocator or as installed."""
 
-    label: str  # of the ratio
-    name: str  # in the contender's
+    label: str  # part of the ratio's name
+    name: str  # part of the contender's name
     options: str
     allocator: bool
 
 
-# What a peer should take at least over the row of ours, by peer and way.
+# The aims of a peer's step time over that of Stratagem's row, by peer and variant.
 AIMS = {
     ("zero1", "as installed"): 1.20,
     ("zero1", "with allocator"): 1.10,
@@ -53,15 +53,15 @@ AIMS = {
     ("fsdp", "with allocator"): 1.20,
     ("fsdp", "with allocator, oneDNN"): 1.10,
 }
-# The same over a cable, by its rate: of a peer however it runs, and of our float32 over bfloat16.
+# The aims over a cable, by its rate: for all variants of a peer, and of our float32 over bfloat16.
 CABLE_AIMS = {"fsdp": {"1gbit": 1.30}}
 OVER_BFLOAT16 = {"1gbit": 1.80}
 
 
 def ways_of(model: str, settings: Settings) -> list[Way]:
-    """Return how the peers of a model are run.
+    """Return the variants of the peers of a model.
 
-    Of ResNet-50 in NCHW, which FSDP2 wants: it cuts parameters that are contiguous.
+    ResNet-50 runs in NCHW, because FSDP2 cuts contiguous parameters.
     """
     if model == "resnet50":
         ways = [("", "nchw", "--memory-format nchw")]
@@ -82,7 +82,8 @@ def ways_of(model: str, settings: Settings) -> list[Way]:
 def zero(settings: Settings, model: str) -> Scenario:
     """Return ddp and the stages of ZeRO on two ranks of both sides.
 
-    Over a cable our zero3 also computes in bfloat16, whose parameters are half as many bytes.
+    Over a cable Stratagem's zero3 of gpt-small also computes in bfloat16, which halves the bytes of
+    parameters.
     """
 
     def row(name: str, options: str) -> Contender:

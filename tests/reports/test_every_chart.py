@@ -8,6 +8,7 @@ from itertools import pairwise
 import fixture_collectives
 import fixture_history
 import fixture_ladder
+import fixture_lengths
 import fixture_many_rows
 import fixture_memory_curves
 import fixture_results
@@ -56,6 +57,8 @@ def every(tmp_path_factory):
     strategies = charts_of(written, fixture_many_rows.many_rows(60))
     ladder = charts_of(written, fixture_ladder.ladder()).charts
     strategies.charts["data_parallel_ladder"] = ladder["data_parallel_ladder"]
+    lengths = charts_of(written, fixture_lengths.lengths()).charts
+    strategies.charts["sequence_length"] = lengths["sequence_length"]
     curves = charts_of(written, fixture_memory_curves.with_curves()).charts
     strategies.charts["memory_over_time_pipeline"] = curves["memory_over_time_pipeline"]
     return {

@@ -192,7 +192,7 @@ std::vector<Config> rows_of(const strategies::StrategyEntry& strategy) {
       {{"mesh", "data=2/context=2"}},
       {{"mesh", "context=2"}, {"context_exchange", "ring"}},
       {{"mesh", "context=2"}, {"context_exchange", "gather"}},
-      {{"recompute", "full"}},
+      {{"devices", "4"}, {"recompute", "full"}},
       {{"replicate", "kept"}, {"reduce", "overlapped"}},
       {{"loss_on", "replicas"}, {"replicate", "kept"}}};
   std::vector<Config> rows;

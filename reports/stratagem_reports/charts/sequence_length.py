@@ -46,8 +46,8 @@ def draw(results: Results, _: Selection) -> Drawn:
     x["axis"] |= {"values": lengths, "format": "d"}
     y = marks.quantity("Speed-up over a single device", 0.0, top, grid=True, tickCount=6)
     rules = [
-        {"y": 1, "words": "a single device"},
-        {"y": devices, "words": counted(devices, "device")},
+        {"y": 1, "words": "A single device\n1\u00d7"},
+        {"y": devices, "words": f"{counted(devices, 'device')}\n{devices}\u00d7"},
     ]
     rule = {"type": "rule", "color": MUTED, "strokeWidth": 1.4, "strokeDash": [6, 4]}
     layers = [

@@ -62,7 +62,7 @@ TEST(SavedFile, ReadsBothFormatsAndCompressedArchives) {
 Bytes without_checksums(Bytes archive) {
   constexpr std::array<std::uint8_t, 4> entry = {'P', 'K', 1, 2};  // of the directory
   for (auto at = archive.begin();; at += std::ssize(entry)) {
-    at = std::ranges::search(at, archive.end(), entry.begin(), entry.end()).begin();
+    at = std::search(at, archive.end(), entry.begin(), entry.end());
     if (at == archive.end()) return archive;
     std::fill_n(at + 16, 4, std::uint8_t{0});
   }

@@ -13,3 +13,13 @@ def test_a_rows_label_has_the_words_of_its_options():
         option=lambda name: None,
     )
     assert row_label(row) == "Context parallel, context exchange ring"
+
+
+def test_a_switch_sets_rows_apart():
+    row = SimpleNamespace(
+        strategy="sequence_parallel",
+        name="sequence_parallel/script:gpt.pt/devices:2/batch:8/keep_gathered/no_async/oversubscribe",
+        split_size=None,
+        option=lambda name: None,
+    )
+    assert row_label(row) == "Sequence parallel, keep gathered, no async"

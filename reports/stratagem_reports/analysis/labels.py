@@ -28,6 +28,8 @@ _SCHEDULES |= {"dual_pipe_v": "DualPipeV", "looped_bfs": "looped BFS"}
 _SCHEDULES |= {"interleaved_zero_bubble": "Interleaved zero bubble"}
 _USUAL = {"devices", "batch", "image", "sequence", "cores", "split", "schedule"}
 _USUAL |= {"protocol", "iterations", "repeats", "threads"}
+# Parts of a name that are no switch of the row, or that its marks have.
+_NO_OPTION = {"oversubscribe", "manual_time", "real_time", "process_time"}
 _DEVICES = {"cpu": "CPU", "cuda": "CUDA"}
 _MARKUP = {letter: f"\\{letter}" for letter in "\\|<>*[]~&"} | {"@": "@\u200b"}
 _MOST_DECIMALS = 12
@@ -58,7 +60,9 @@ def cores(row: Row) -> int:
 
 def row_label(row: Row) -> str:
     """A short name: strategy, and what sets rows of one strategy apart."""
-    tokens = dict(part.split(":", 1) for part in row.name.split("/") if ":" in part)
+    options = row.name.split("/")[2:]  # after the strategy and the model
+    tokens = dict(part.split(":", 1) for part in options if ":" in part)
+    switches = [part for part in options if ":" not in part and part not in _NO_OPTION]
     parts = [strategy_label(row.strategy)]
     if tokens.get("cores"):
         parts.append(f"{tokens['cores']} cores")
@@ -68,6 +72,7 @@ def row_label(row: Row) -> str:
         parts.append(schedule_label(str(row.option("schedule"))))
     others = {key: value for key, value in tokens.items() if key not in _USUAL}
     parts += [f"{key.replace('_', ' ')} {value}" for key, value in others.items()]
+    parts += [switch.replace("_", " ") for switch in switches]
     return ", ".join(parts)
 
 

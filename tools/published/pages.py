@@ -40,7 +40,7 @@ IMAGES = ROOT / "docs" / "images"
 # Maps each picture to the hash of the recorded file that it was drawn from.
 DRAWN_FROM = RECORDED / "pictures.json"
 BLOCK = re.compile(r"(<!-- figures: (\w+) ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-MOST_WORDS = 50  # in the alternative text of a picture
+MOST_WORDS = 28  # in the alternative text of a picture
 LEFT_OUT = ("Samples/s", "MFU", "Verification")  # columns that only the results file has
 
 

@@ -87,14 +87,15 @@ std::vector<models::ShardedSize> sharded_sizes(const Config& config) {
 /// Returns a note if one rank has noticeably more than its even share of a layer: its heads, say.
 std::string note_of_sharing(const Config& config, std::int64_t degree) {
   constexpr double noticeable = 1.01;
-  for (const auto& [what, size, evenly, copies_up_to] : sharded_sizes(config)) {
+  for (const models::ShardedSize& one : sharded_sizes(config)) {
+    const std::int64_t size = one.size;
     const std::int64_t most = (size + degree - 1) / degree;
     if (degree == 1 || degree > size ||
         static_cast<double>(most * degree) < noticeable * static_cast<double>(size)) {
       continue;
     }
     return fmt::format("--mesh tensor={}: {} {} of {} are split unevenly into {} and {}", degree,
-                       size, what, config.model, most, most - 1);
+                       size, one.what, config.model, most, most - 1);
   }
   return "";
 }

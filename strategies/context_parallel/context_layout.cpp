@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "strategies/backends/backend.h"
+#include "strategies/tensor_parallel/share.h"
 
 namespace stratagem::context_parallel {
 namespace {
@@ -21,18 +22,13 @@ at::Tensor indices_of(const std::vector<Run>& runs) {
   return at::cat(parts);
 }
 
-/// Returns the heads of one of the ranks that share each layer.
-models::GroupedHeads share_of(const models::GroupedHeads& heads, int tensor_ranks) {
-  const std::int64_t groups = std::max<std::int64_t>(heads.groups / tensor_ranks, 1);
-  return {.groups = groups, .queries = heads.count() / tensor_ranks / groups};
-}
-
 }  // namespace
 
 ContextLayout::ContextLayout(const models::Workload& workload,
                              const std::vector<std::size_t>& boundaries,
                              distributed::ProcessGroup& group, runtime::Device& device,
-                             const strategies::StrategyOptions& options, int tensor_ranks)
+                             const strategies::StrategyOptions& options,
+                             const distributed::ProcessGroup* tensor)
     : group_(group, device,
              {.overlap = options.async_reduce,
               .keep_gathered = options.keep_gathered,
@@ -42,7 +38,7 @@ ContextLayout::ContextLayout(const models::Workload& workload,
       order_(order_of(options)),
       positions_(
           indices_of(positions_of(order_, group.size(), group.rank(), workload.sequence_length()))),
-      tensor_ranks_(tensor_ranks) {
+      tensor_(tensor) {
   const models::Model model = workload.make_meta_model();
   std::vector<models::AttentionSize> of_stage;
   for (std::size_t layer = 0, stage = 0; layer < model.layers.size(); ++layer) {
@@ -92,11 +88,15 @@ double ContextLayout::imbalance() const {
 strategies::CommunicationCounts ContextLayout::communication(int stage,
                                                              const AttentionWork& work) const {
   strategies::CommunicationCounts calls;
-  for (const auto& [heads, features] : attentions_.at(static_cast<std::size_t>(stage))) {
-    const std::int64_t outputs = work.samples * own_positions() * (features / tensor_ranks_);
+  for (const auto& [all_heads, features] : attentions_.at(static_cast<std::size_t>(stage))) {
+    const models::GroupedHeads heads =
+        tensor_ == nullptr ? all_heads
+                           : tensor_parallel::share_of(all_heads, tensor_->rank(), tensor_->size());
+    const std::int64_t of_head = features / all_heads.count();
+    const std::int64_t outputs = work.samples * own_positions() * heads.count() * of_head;
     AttentionPass pass{.output_bytes = outputs * work.element_bytes,
                        .gradient_bytes = outputs * work.sum_bytes,
-                       .heads = share_of(heads, tensor_ranks_),
+                       .heads = heads,
                        .ranks = group_.size(),
                        .keep_gathered = group_.options().keep_gathered};
     for (int forward = 0; forward < (work.remade ? 2 : 1); ++forward) add(calls, form_.calls(pass));

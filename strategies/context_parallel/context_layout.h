@@ -25,10 +25,12 @@ struct AttentionWork {
 class ContextLayout {
  public:
   /// Takes the workload's model, cut before each of `boundaries`, ascending, into stages.
-  /// `tensor_ranks` share each layer's heads. `workload`, `group` and `device` must outlive it.
+  /// The ranks of `tensor` share each layer's heads; null: layers are whole. All but `options` must
+  /// outlive it.
   ContextLayout(const models::Workload& workload, const std::vector<std::size_t>& boundaries,
                 distributed::ProcessGroup& group, runtime::Device& device,
-                const strategies::StrategyOptions& options, int tensor_ranks);
+                const strategies::StrategyOptions& options,
+                const distributed::ProcessGroup* tensor);
 
   /// Restricts the layers to this rank's positions.
   void place(const models::LayerList& layers);
@@ -63,7 +65,7 @@ class ContextLayout {
   const AttentionForm& form_;
   ContextOrder order_;
   at::Tensor positions_;  // [own] (int64), on the host
-  int tensor_ranks_;
+  const distributed::ProcessGroup* tensor_;
   std::vector<std::vector<models::AttentionSize>> attentions_;  // [stage]
 };
 

@@ -16,12 +16,11 @@ at::Tensor rows(const at::Tensor& of_heads, const Run& run) {
   return of_heads.narrow(query_dimension, run.start, run.count);
 }
 
-/// Returns keys, or values, [n, positions, groups, ...], for each query head, [n, heads, positions,
+/// Returns keys, or values, [n, groups, positions, ...], for each query head, [n, heads, positions,
 /// ...].
 at::Tensor for_all_heads(const at::Tensor& of_groups, const GroupedHeads& heads) {
-  const at::Tensor x = of_groups.transpose(1, 2);
-  if (heads.queries == 1) return x;
-  return x.unsqueeze(2).expand({-1, -1, heads.queries, -1, -1}).flatten(1, 2);
+  if (heads.queries == 1) return of_groups;
+  return of_groups.unsqueeze(2).expand({-1, -1, heads.queries, -1, -1}).flatten(1, 2);
 }
 
 /// Returns the sum over the query heads of each group, in the format of sums.
@@ -34,8 +33,8 @@ at::Tensor for_groups(const at::Tensor& of_heads, const GroupedHeads& heads) {
 QueriesKeysValues tensors_of(const Block& block, const at::Tensor& queries,
                              const at::Tensor& keys_and_values, const GroupedHeads& heads) {
   return {.queries = rows(queries, block.queries),
-          .keys = rows(for_all_heads(keys_and_values[0], heads), block.keys),
-          .values = rows(for_all_heads(keys_and_values[1], heads), block.keys)};
+          .keys = for_all_heads(rows(keys_and_values[0].transpose(1, 2), block.keys), heads),
+          .values = for_all_heads(rows(keys_and_values[1].transpose(1, 2), block.keys), heads)};
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ void StagedStrategy::make_layout(const strategies::StrategyContext& context,
   if (groups_.context != nullptr) {
     context_ = std::make_unique<context_parallel::ContextLayout>(
         workload_, boundaries, *groups_.context, *devices_.front(), context.options,
-        groups_.tensor == nullptr ? 1 : groups_.tensor->size());
+        groups_.tensor);
   }
   if (groups_.tensor == nullptr) return;
   layout_ = std::make_unique<tensor_parallel::TensorLayout>(

@@ -46,20 +46,19 @@ LayerPointer part_of_llama_block(LayerPointer whole, Sharder& sharder) {
   const std::string name = block.name();
   LlamaBlock::Parts parts = std::move(block).take_parts();
   whole.reset();  // it lists the parts' tensors and is dropped with them
-  const auto [groups, queries] = parts.heads;
+  const std::int64_t queries = parts.heads.queries;
   const std::int64_t of_head = linear(parts.projection).weight().size(1) / parts.heads.count();
-  const int ranks = sharder.group().size();
-  const std::int64_t sharers = groups < ranks ? ranks / groups : 1;  // of a group's query heads
+  const models::GroupedHeads own =
+      share_of(parts.heads, sharder.group().rank(), sharder.group().size());
   parts.qkv = sharder.column(
       linear(parts.qkv), {.dimension = 0, .unit = (queries + 2) * of_head, .common = 2 * of_head},
       /*gather_output=*/false);
   parts.projection =
-      sharder.row(linear(parts.projection), {.dimension = 1, .unit = queries / sharers * of_head});
+      sharder.row(linear(parts.projection), {.dimension = 1, .unit = own.queries * of_head});
   parts.gate_up = sharder.column(linear(parts.gate_up), {.dimension = 0, .parts = 2},
                                  /*gather_output=*/false);
   parts.down = sharder.row(linear(parts.down), by_columns);
-  parts.heads = {.groups = share_of(groups * sharers, sharder.group().rank(), ranks).count,
-                 .queries = queries / sharers};
+  parts.heads = own;
   return std::make_unique<LlamaBlock>(name, std::move(parts));
 }
 

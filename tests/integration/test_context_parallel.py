@@ -65,6 +65,24 @@ def test_query_heads_of_a_group_send_their_keys_once(commands, out):
 
 
 @pytest.mark.parametrize(
+    "row",
+    [
+        ["--model", "gpt-tiny", "--mesh", "context=2/tensor=3", "--devices", 6],  # 2, 1 and 1 heads
+        ["--model", "llama-tiny", "--mesh", "context=2/tensor=4", "--devices", 8],  # copies of heads
+    ],
+)
+def test_ranks_with_other_shares_of_the_heads_count_what_they_send(commands, out, row):
+    done = commands.stratagem(
+        "run", "--strategy", "context_parallel", *row, "--context-exchange", "ring,gather",
+        "--oversubscribe", "--global-batch-size", 4, "--repetitions", 1, "--no-predict",
+        "--out", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for row in commands.iterations(commands.results(out), "context_parallel"):
+        assert row["stratagem"]["verification"]["passed"]
+
+
+@pytest.mark.parametrize(
     ("options", "told"),
     [
         (

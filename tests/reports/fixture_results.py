@@ -65,6 +65,30 @@ def results(
     return {"context": _context(protocol), "benchmarks": benchmarks}
 
 
+def plain_launches() -> list[dict]:
+    """The launches of model parallelism, of which other fixtures make rows by row_like()."""
+    return [
+        entry
+        for entry in results(failed=False)["benchmarks"]
+        if entry["run_type"] == "iteration" and entry["run_name"].startswith("model_parallel")
+    ]
+
+
+def row_like(launches: list[dict], name: str, step_ms: float, config: dict, **own) -> list[dict]:
+    """The same launches as another row, whose steps take about `step_ms`."""
+    entries = []
+    for index, entry in enumerate(launches):
+        of = entry["stratagem"]
+        own = own | {
+            "strategy": name.partition("/")[0],
+            "step_ms": [step_ms * (1 + 0.001 * (index - 3))] * len(of["step_ms"]),
+            "config": of["config"] | {"strategy": name.partition("/")[0]} | config,
+            "timeline": [],
+        }
+        entries.append(entry | {"name": name, "run_name": name, "stratagem": of | own})
+    return entries
+
+
 def _row(strategy, split, step_ms, protocol, repetitions, noise, timeline=None, cores=1) -> list:
     tutorial = protocol == "tutorial"
     name = f"{strategy}/resnet50/devices:2/batch:{BATCH}/image:128"

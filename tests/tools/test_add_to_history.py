@@ -46,8 +46,8 @@ def tree(tmp_path):
     return clone
 
 
-def add(tree, day, time_ms, commit):
-    results = document({"single/mlp": launches([time_ms] * 3)}, commit=commit)
+def add(tree, day, time_ms, commit, **own):
+    results = document({"single/mlp": launches([time_ms] * 3, **own)}, commit=commit)
     results["context"]["date"] = f"2026-01-{day:02}T03:00:00+00:00"
     path = tree.parent / f"results{day}.json"
     path.write_text(json.dumps(results), encoding="utf-8")
@@ -93,6 +93,12 @@ def test_an_unknown_metric_is_refused_before_the_push(tree):
     )  # fmt: skip
     assert done.returncode == 2
     assert "other" not in git(tree.parent / "origin.git", "branch", "--list")
+
+
+def test_a_run_whose_launches_were_all_disturbed_is_kept(tree):
+    done = add(tree, 1, 100.0, "a" * 40, marks=["disturbed"])
+    assert done.returncode != 0 and "was marked (disturbed)" in done.stderr  # no trend yet
+    assert len(lines(tree)) == 1
 
 
 def test_wrong_usage_and_a_remote_that_is_away_are_one_line(tree):

@@ -31,7 +31,7 @@ std::vector<fs::path> roots() {
 
 constexpr int cannot_execute = 126;  // the shell's exit codes
 constexpr int not_found = 127;
-constexpr std::size_t most_text = 64 * 1024;  // a program that prints for ever ends there
+constexpr std::size_t most_text = 64 * 1024;  // a program that prints more is ended
 
 /// Returns the word as the shell reads it unchanged.
 std::string quoted(const std::string& word) {

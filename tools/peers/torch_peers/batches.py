@@ -29,7 +29,7 @@ class Images(Dataset):
 
 
 class Pictures(Images):
-    """Arrays that become PIL images one by one, as in torchvision's CIFAR10."""
+    """Arrays, each of which becomes a PIL image when it is read, as in torchvision's CIFAR10."""
 
     transform = v2.Compose([*MOVED, v2.ToImage(), *SCALED])
 

@@ -10,8 +10,8 @@ from stratagem_reports.analysis.labels import row_label
     ("name", "label"),
     [
         (
-            "context_parallel/gpt-long/devices:2/batch:1/sequence:4096/context_exchange:ring",
-            "Context parallel, context exchange ring",
+            "context_parallel/gpt-long/devices:2/batch:1/context_exchange:ring/optimizer:adamw",
+            "Context parallel, ring, optimizer adamw",
         ),
         (
             "sequence_parallel/script:gpt.pt/devices:2/keep_gathered/no_async/oversubscribe",

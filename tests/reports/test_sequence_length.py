@@ -13,7 +13,7 @@ def lines_of(chart):
 def test_a_line_has_the_speed_up_at_each_length(write_json):
     chart = charts_of(write_json, fixture_lengths.lengths()).charts["sequence_length"]
     named = [line[0]["words"].split(", 512 tokens")[0] for line in lines_of(chart)]
-    assert named == [f"Context parallel, context exchange {name}" for name in ("heads", "ring")]
+    assert named == [f"Context parallel, {name}" for name in ("heads", "ring")]
     for line, speed_ups in zip(lines_of(chart), fixture_lengths.SPEED_UPS.values(), strict=True):
         assert [point["x"] for point in line] == list(fixture_lengths.LENGTHS)
         assert [point["y"] for point in line] == pytest.approx(speed_ups, rel=1e-3)

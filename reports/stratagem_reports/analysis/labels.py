@@ -28,6 +28,8 @@ _SCHEDULES |= {"dual_pipe_v": "DualPipeV", "looped_bfs": "looped BFS"}
 _SCHEDULES |= {"interleaved_zero_bubble": "Interleaved zero bubble"}
 _USUAL = {"devices", "batch", "image", "sequence", "cores", "split", "schedule"}
 _USUAL |= {"protocol", "iterations", "repeats", "threads"}
+# Options whose values need no name beside them.
+_CLEAR = {"context_exchange", "context_order"}
 # Parts of a name that are no switch of the row, or that its marks have.
 _NO_OPTION = {"oversubscribe", "manual_time", "real_time", "process_time"}
 _DEVICES = {"cpu": "CPU", "cuda": "CUDA"}
@@ -71,7 +73,10 @@ def row_label(row: Row) -> str:
     if row.option("schedule"):
         parts.append(schedule_label(str(row.option("schedule"))))
     others = {key: value for key, value in tokens.items() if key not in _USUAL}
-    parts += [f"{key.replace('_', ' ')} {value}" for key, value in others.items()]
+    parts += [
+        value if key in _CLEAR else f"{key.replace('_', ' ')} {value}"
+        for key, value in others.items()
+    ]
     parts += [switch.replace("_", " ") for switch in switches]
     return ", ".join(parts)
 
